@@ -210,13 +210,14 @@ def _is_known(variable: attn.IndexOp) -> bool:
 
 def _set_bounds_apart(kernel: attn.KernelOp, pair: _Pair) -> None:
     """Takes what a mask compares places by out of what data say besides: it bounds the keys of a row."""
-    conditions = [op for op in kernel.body.block.ops if isinstance(op, arith.AndIOp) and op.result.type == i1]
-    for op in conditions:
+    for op in [op for op in kernel.body.block.ops if isinstance(op, arith.AndIOp) and op.result.type == i1]:
         parts = conjuncts(op.result)
         bounds = [each for each in parts if _compares_places(each, pair)]
-        others = conjunction([each for each in parts if each not in bounds], op)
-        if bounds and others is not None and isinstance(others.owner, Operation) and _reads(others.owner):
-            whole = conjunction([*bounds, others], op)
+        others = [each for each in parts if each not in bounds]
+        is_apart = {*conjuncts(op.lhs)} == {*bounds}
+        if bounds and not is_apart and any(isinstance(v.owner, Operation) and _reads(v.owner) for v in others):
+            values = (conjunction(each, op) for each in (bounds, others))
+            whole = conjunction([value for value in values if value is not None], op)
             assert whole is not None
             replace(op, [whole])
 
