@@ -42,7 +42,7 @@ After:
     spec.tensor @bucket "input" "i32" ["L"]
     spec.tensor @o "output" "f32" ["M"]
     spec.tensor @v_by_distance "workspace" "f32" ["M + N"]
-    attn.kernel @k_v_by_distance {
+    attn.kernel @k_distances {
       %M = spec.dim "M"
       %N = spec.dim "N"
       %L = spec.dim "L"
@@ -269,6 +269,8 @@ def _tables(values: list[SSAValue], kernel: attn.KernelOp, module: ModuleOp, pai
     tables = [table for value in values if (table := _declared(value, kernel, module, pair)) is not None]
     for others in dict.fromkeys(table.others for table in tables):
         made = _made([table for table in tables if table.others == others], kernel, pair)
+        entries = [op.entry.data for op in module.body.block.ops if isinstance(op, attn.KernelOp)]
+        made.entry = StringAttr(fresh(f"{kernel.entry.data}_distances", entries))
         module.body.block.insert_op_before(made, kernel)
     for table in tables:
         op, row, key = table.value.owner, pair.row, pair.key
@@ -311,7 +313,7 @@ def _made(tables: list[_Tabulated], kernel: attn.KernelOp, pair: _Pair) -> attn.
     """The kernel that makes tables: of a row that is as far on as there are rows, with keys up to twice as far."""
     copied: dict[SSAValue, SSAValue] = {}
     step = kernel.clone(copied)
-    step.entry, step.schedule = StringAttr(f"{kernel.entry.data}_{tables[0].name}"), None
+    step.schedule = None  # what a spec pins is for tiles of keys
     block = step.body.block
     for write in [op for op in block.ops if isinstance(op, attn.WriteOp)]:
         block.erase_op(write)

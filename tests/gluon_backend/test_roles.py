@@ -77,6 +77,7 @@ TAKEN = (
     "sliding_window",
     "softcap",
     "softmax_plus_one",
+    "t5_bias",
     "tree_speculative",
     "weights",
 )
@@ -85,7 +86,7 @@ TAKEN = (
 APART = (
     *("alibi", "append_ragged", "causal_end", "document_mask", "fused_qkv", "gqa", "packed_ragged", "paged_prefill"),
     *("prefix_lm", "sigmoid_attention", "sliding_window", "softcap", "weights"),
-    *("cross_attention", "dense_bias", "indexer", "int8_cache", "padding", "pair_bias", "relative_bias"),
+    *("cross_attention", "dense_bias", "indexer", "int8_cache", "padding", "pair_bias", "relative_bias", "t5_bias"),
 )
 """Those whose turns differ; of the others, each has the turn of one of these."""
 

@@ -8,7 +8,7 @@
 // One head each has a table; a truth value is a number of one.
 // CHECK: spec.tensor @in_by_distance "workspace" "f32" ["H", "M + N"]
 // CHECK: spec.tensor @v_by_distance "workspace" "f32" ["H", "M + N"]
-// CHECK-LABEL: attn.kernel @heads_in_by_distance
+// CHECK-LABEL: attn.kernel @heads_distances
 // CHECK-DAG: attn.write @in_by_distance[%h, %at]
 // CHECK-DAG: attn.write @v_by_distance[%h, %at]
 // CHECK-LABEL: attn.kernel @heads {
