@@ -158,13 +158,11 @@ def _by_group(whole: arith.MulfOp, made: Contractions) -> list[list[SSAValue]]:
     for each in _factors(whole):
         of = made.get(each, frozenset())
         (groups.setdefault(of, []) if of else given).append(each)
-    bounded = [sum(_bound(each) > LARGEST for each in group) <= 1 for group in groups.values()]
-    alone = [[each] for fits, group in zip(bounded, groups.values(), strict=True) if not fits for each in group]
-    return [
-        *(group for fits, group in zip(bounded, groups.values(), strict=True) if fits),
-        *alone,
-        *([e] for e in given),
-    ]
+    found = list[list[SSAValue]]()
+    for group in groups.values():
+        fits = sum(_bound(each) > LARGEST for each in group) <= 1
+        found += [group] if fits else [[each] for each in group]
+    return [*found, *([each] for each in given)]
 
 
 def _bound(value: SSAValue, deep: int = DEEP) -> float:
@@ -188,7 +186,7 @@ def _parts(whole: arith.MulfOp) -> Iterator[arith.MulfOp]:
     yield whole
     for value in whole.operands:
         op = value.owner
-        if isinstance(op, arith.MulfOp) and op.parent is whole.parent and _is_part(op):
+        if isinstance(op, arith.MulfOp) and _is_part(op):
             yield from _parts(op)
 
 
@@ -196,7 +194,7 @@ def _factors(whole: arith.MulfOp) -> Iterator[SSAValue]:
     """What a product is made of, as far as its parts go nowhere else."""
     for value in whole.operands:
         op = value.owner
-        if isinstance(op, arith.MulfOp) and op.parent is whole.parent and _is_part(op):
+        if isinstance(op, arith.MulfOp) and _is_part(op):
             yield from _factors(op)
         else:
             yield value
