@@ -336,8 +336,7 @@ class Backward:
             return None
         rows, keys = self._most(row), self._most(key)
         at = self._running("at", "each", algebra.apply("iadd", rows, keys))
-        distance = algebra.apply("isub", algebra.index(at), rows)
-        moved = by_distance(algebra, write.indices, row, key, distance)
+        moved = by_distance(algebra, write.indices, row, key, rows, algebra.index(at))
         if moved is None:
             return None
         name = self.fresh(f"{write.tensor.name}_by_distance")
