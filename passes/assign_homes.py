@@ -70,10 +70,11 @@ After:
 Homes have tiles of rows by keys, or by columns, whose sizes are bounded, so that how much they hold in all does not
 grow with a call: tiles that are not needed at once share one. Where products have batch axes, a home is as large as a
 call's tiles are at most, since they are many in one where they are small (`batch-programs`). Where rows lie last, so
-does what all keys are multiplied with, queries say: in a home it is turned once, not in each product. What else rests
-on the extents of features is smaller, and is left, as are vectors: of few elements a new array costs less than finding
-the part of an old one. So is what no function of NumPy writes into an array that is there: a choice between two tiles,
-a product under a condition. What puts a number into some places of a tile is written over that.
+does what all keys are multiplied with, queries say: in a home it is turned once, not in each product. So are the rows
+of a projection, in a kernel that walks no keys. What else rests on the extents of features is smaller, and is left, as
+are vectors: of few elements a new array costs less than finding the part of an old one. So is what no function of NumPy
+writes into an array that is there: a choice between two tiles, a product under a condition. What puts a number into
+some places of a tile is written over that.
 
 Requires: tile. Exactness: bit-exact. Idempotent.
 """
@@ -84,6 +85,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import tile
 from attndsl.ir.allocation import assign, begin_of, propose
+from attndsl.ir.analyses.arrangement import batch_axes, row_axis
 from attndsl.ir.analyses.lengths import Lengths
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
@@ -118,10 +120,12 @@ class _Large:
 
     def __init__(self, kernel: tile.KernelOp) -> None:
         self.axes = AxesAnalysis()
+        self.among = batch_axes(kernel)
         dots = [op for op in operations(kernel) if isinstance(op, tile.DotOp)]
-        self.batch = frozenset[SSAValue]().union(*(dot.sides(self.axes)[0] for dot in dots))
+        self.batch = frozenset[SSAValue]().union(*(dot.sides(self.axes, self.among)[0] for dot in dots))
         self.lengths = Lengths(begin_of(kernel))
-        self.turns = kernel.rows_last is not None
+        self.rows = row_axis(kernel) if kernel.rows_last is not None else None
+        self.walks = any(isinstance(op, tile.LoopOp) for op in operations(kernel))
 
     def wants(self, op: Operation) -> bool:
         """Whether an operation makes a tile of rows by keys or columns, or what one is made of, and can write it."""
@@ -130,13 +134,22 @@ class _Large:
             return False
         if any(tile.is_key(axis) or tile.is_column(axis) for axis in axes):
             return not any(map(_is_feature, axes)) and self.is_written(op)
-        return self.turns and isinstance(op, (tile.LoadOp, *WRITING)) and any(map(_is_factor, op.results[0].uses))
+        turned = self.rows is not None and isinstance(op, (tile.LoadOp, *WRITING))
+        return turned and any(map(self.is_factor, op.results[0].uses))
+
+    def is_factor(self, use: Use) -> bool:
+        """Whether something made before a loop is multiplied in it, or rows are where there is no loop."""
+        op = use.operation
+        made = op.operands[use.index]
+        if not isinstance(op, tile.DotOp) or not isinstance(made.owner, Operation):
+            return False
+        return op.parent is not made.owner.parent or (not self.walks and self.rows in self.axes(made))
 
     def is_written(self, op: Operation) -> bool:
         """Whether NumPy writes what an operation makes into an array that is there."""
         match op:
             case tile.DotOp():
-                return op.where is None and op.is_of_matrices(self.axes)
+                return op.where is None and op.is_of_matrices(self.axes, self.among)
             case arith.SelectOp():  # a number, over a tile that nothing else reads
                 kept = [side for side in (op.lhs, op.rhs) if constant(side) is None]
                 return len(kept) == 1 and self.ends_here(kept[0], op)
@@ -154,13 +167,6 @@ class _Large:
             return axis.owner.size
         length = self.lengths.of(axis)
         return axis.owner.size if isinstance(length, int) else length
-
-
-def _is_factor(use: Use) -> bool:
-    """Whether something made before a loop is multiplied in it."""
-    op = use.operation
-    made = op.operands[use.index].owner
-    return isinstance(op, tile.DotOp) and isinstance(made, Operation) and op.parent is not made.parent
 
 
 def _is_feature(axis: SSAValue) -> bool:

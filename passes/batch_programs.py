@@ -91,9 +91,9 @@ After:
 
 A product that stands in no loop, as a projection, counts what it sums over in the place of keys.
 
-Variables are taken from the innermost one on: each where all products can have a batch axis of it, as both operands
-rest on it, or neither. Nothing may rest on it that is one number for a tile, nor under what condition something is
-read; and it is an index by itself wherever a loop reads something, so that what is read is still a slice. Where a
+Variables are taken from the innermost one on: each is a batch axis of the products that rest on it, one operand of
+which may be the same for all. Nothing may rest on it that is one number for a tile, nor under what condition something
+is read; and it is an index by itself wherever a loop reads something, so that what is read is still a slice. Where a
 first look at what masks read has narrowed a loop for each of its values (`scan-keys`), the loop runs from the first of
 these keys to the last.
 
@@ -183,8 +183,6 @@ def _is_batch(program: tile.ProgramOp, kernel: tile.KernelOp, resting: set[SSAVa
         match op:
             case tile.DotOp():
                 products += 1
-                if not resting.issuperset((op.lhs, op.rhs)):
-                    return False
             case tile.LoopOp():
                 ends = [end for end in (op.lb, op.ub) if end in resting]
                 if not resting.isdisjoint((op.step, op.row_start, op.row_stop)) or not all(map(_is_found, ends)):

@@ -87,7 +87,7 @@ from dataclasses import dataclass, field
 
 from attndsl.ir import spec, tile
 from attndsl.ir.allocation import begin_of
-from attndsl.ir.analyses.arrangement import arrangement
+from attndsl.ir.analyses.arrangement import arrangement, batch_axes
 from attndsl.ir.analyses.lengths import Lengths
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
@@ -178,7 +178,8 @@ class _Tiles:
         self.axes = AxesAnalysis()
         self._order = arrangement(kernel)
         dots = [op for op in operations(kernel) if isinstance(op, tile.DotOp)]
-        self.batch = frozenset[SSAValue]().union(*(dot.sides(self.axes)[0] for dot in dots))
+        among = batch_axes(kernel)
+        self.batch = frozenset[SSAValue]().union(*(dot.sides(self.axes, among)[0] for dot in dots))
         self._kept = named(kernel, tile.KeptOp)
 
     def ordered(self, axes: Axes) -> list[SSAValue]:

@@ -60,10 +60,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from attndsl.ir import tile
-from attndsl.ir.analyses.arrangement import arrangement
+from attndsl.ir.analyses.arrangement import arrangement, batch_axes
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.statements import operations
+from attndsl.ir.traits import Axis
 from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass, SSAValue, index
 
 
@@ -79,16 +80,18 @@ class SliceProducts(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
-                axes, order = AxesAnalysis(), arrangement(kernel)
+                axes, order, batch = AxesAnalysis(), arrangement(kernel), batch_axes(kernel)
                 for each in operations(kernel):
-                    if isinstance(each, tile.DotOp) and each.is_of_matrices(axes) and _lies_as_read(each, axes, order):
-                        each.slices = IntegerAttr(self.rows, index)
+                    if isinstance(each, tile.DotOp) and each.is_of_matrices(axes, batch):
+                        _, (left,), (right,) = each.sides(axes, batch)
+                        if _lies_as_read(each, left, right, axes, order):
+                            each.slices = IntegerAttr(self.rows, index)
 
 
-def _lies_as_read(op: tile.DotOp, axes: AxesAnalysis, order: Mapping[SSAValue, tuple[int, int]]) -> bool:
+def _lies_as_read(
+    op: tile.DotOp, left_axis: Axis, right_axis: Axis, axes: AxesAnalysis, order: Mapping[SSAValue, tuple[int, int]]
+) -> bool:
     """Whether the second factor of a product lies along its own axis."""
-    _, left, right = op.sides(axes)
-    (left_axis,), (right_axis,) = left, right
     own, second = (right_axis, op.rhs) if order[left_axis] < order[right_axis] else (left_axis, op.lhs)
     load = second.owner
     if not isinstance(load, tile.LoadOp) or tile.into_of(second) is not None:

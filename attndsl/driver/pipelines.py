@@ -106,6 +106,12 @@ def sliced(options: Options) -> tuple[Step, ...]:
     return (Step("slice-products", "after all that changes products", {"rows": rows}),) if rows else ()
 
 
+def ordered(options: Options) -> Step:
+    """The step that puts the axes of tiles in order."""
+    sliced: dict[str, Option] = {"sliced": True} if PROCESSORS[options.machine].slices else {}
+    return Step("order-axes", "before assign-homes: a home has its axes as tiles have them", sliced)
+
+
 def compiled(options: Options) -> tuple[Step, ...]:
     """The step that makes loops of what takes several passes over a tile, for CPUs whose code may be compiled."""
     if not PROCESSORS[options.machine].compiled:
@@ -176,7 +182,7 @@ def numpy(options: Options) -> Pipeline:
         Step("skip-maxima", "after mask-edges, whose work both loops need; before assign-homes: they share scratch"),
         Step("keep-stored", "asks what each tile is used for"),
         Step("sum-by-products", "after all that knows a sum by what it is; before order-axes, which asks for products"),
-        Step("order-axes", "before assign-homes: a home has its axes as tiles have them"),
+        ordered(options),
         Step("assign-homes", "when tiles are read is what every other pass changes"),
         *sliced(options),
         *compiled(options),

@@ -520,7 +520,8 @@ class DotOp(IRDLOperation):
     """The sum along an axis of the products of two values: a matrix product, out[i, j] = sum over k of x[i, k] y[k, j].
 
     Other axes that both vary along are batch axes, which the product keeps. It is taken for each of their values:
-    out[b, i, j] = sum over k of x[b, i, k] y[b, k, j].
+    out[b, i, j] = sum over k of x[b, i, k] y[b, k, j]. So are those of one operand that a kernel computes several
+    programs with: the other is the same for all.
 
     `where` says which terms count. At the others `lhs` is 0 (or NaN), and the term is left out whatever `rhs` holds
     there: it is selected, not multiplied, so that an absent position's NaN or Inf stays where it is.
@@ -565,14 +566,18 @@ class DotOp(IRDLOperation):
         if self.slices is not None and self.slices.value.data < 1:
             raise VerifyException("a slice has a row at least")
 
-    def sides(self, axes: Callable[[SSAValue], Axes]) -> tuple[Axes, Axes, Axes]:
-        """The axes that are not summed: those of both operands, which are batch axes, of `lhs` and of `rhs` alone."""
-        left, right = axes(self.lhs) - {self.over}, axes(self.rhs) - {self.over}
-        return left & right, left - right, right - left
+    def sides(self, axes: Callable[[SSAValue], Axes], batch: Axes = frozenset()) -> tuple[Axes, Axes, Axes]:
+        """The axes that are not summed: batch axes, and those of `lhs` and of `rhs` alone.
 
-    def is_of_matrices(self, axes: Callable[[SSAValue], Axes]) -> bool:
+        Batch axes are those of both, and of one those of `batch`, unless it has no other of its own.
+        """
+        left, right = axes(self.lhs) - {self.over}, axes(self.rhs) - {self.over}
+        of_left, of_right = (own - batch or own for own in (left - right, right - left))
+        return (left | right) - of_left - of_right, of_left, of_right
+
+    def is_of_matrices(self, axes: Callable[[SSAValue], Axes], batch: Axes = frozenset()) -> bool:
         """Whether each operand has one axis of its own, beside batch axes and that which is summed."""
-        _, left, right = self.sides(axes)
+        _, left, right = self.sides(axes, batch)
         return len(left) == len(right) == 1
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from attndsl.ir import attn, roles, spec, tile
+from attndsl.ir.analyses.arrangement import batch_axes
 from attndsl.ir.analyses.facts import is_before_choice, is_launch_time
 from attndsl.ir.analyses.lengths import is_long_enough
 from attndsl.ir.analyses.liveness import overwrites
@@ -243,7 +244,7 @@ def verify_tile(kernel: tile.KernelOp) -> None:
     _scheduled(kernel)
     _bounds(kernel)
     _strided(kernel)
-    axes, kept = AxesAnalysis(), named(kernel, tile.KeptOp)
+    axes, kept, batch = AxesAnalysis(), named(kernel, tile.KeptOp), batch_axes(kernel)
     for op in (op for op in operations(kernel) if type(op) in OF_TILE):
         match op:
             case tile.ProgramOp():
@@ -276,7 +277,7 @@ def verify_tile(kernel: tile.KernelOp) -> None:
             case tile.DotOp():
                 if op.over not in axes(op.lhs) & axes(op.rhs):
                     raise VerifyException("both operands of a product vary along the axis that it sums over")
-                if op.slices is not None and not op.is_of_matrices(axes):
+                if op.slices is not None and not op.is_of_matrices(axes, batch):
                     raise VerifyException("a product of two matrices has rows that can be cut into slices")
             case tile.MaskOp():
                 if op.whole not in axes(op.value) or op.over not in axes(op.where) or op.whole in axes(op.where):

@@ -18,12 +18,13 @@ from attndsl.backends.numpy.pointwise import NUMPY_REDUCTIONS, NUMPY_SPELLINGS
 from attndsl.backends.numpy.writable import sharing
 from attndsl.backends.text import ATOM, COMPARISON_LEVEL, COMPARISON_SIGNS, Text, Values
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.arrangement import batch_axes
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.ends import stops_in_time
 from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import named
-from attndsl.ir.traits import Axis, monoid_of
+from attndsl.ir.traits import Axes, Axis, monoid_of
 from attndsl.ir.xdsl import Attribute, Operation, SSAValue, arith, f32, f64, i1, index, scf
 from attndsl.python_names import python_name
 
@@ -59,7 +60,7 @@ class NumPyExpressions(Values):
     """Spells values.
 
     `homes` has the array of each home that has been declared, `kept` what has memory's type, `wraps` what Python brings
-    back to 64 bits.
+    back to 64 bits, `batch` the axes of programs that are computed at once.
     """
 
     def __init__(self, names: Names) -> None:
@@ -67,12 +68,14 @@ class NumPyExpressions(Values):
         self.homes: dict[str, str] = {}
         self.kept: frozenset[SSAValue] = frozenset()
         self.wraps: frozenset[SSAValue] = frozenset()
+        self.batch: Axes = frozenset()
         self._spans: dict[Axis, AxisSpan] = {}
 
     def arrange(self, kernel: tile.KernelOp) -> None:
         """Prepares for the values of a kernel."""
         super().arrange(kernel)
         self.kept, self.wraps = named(kernel, tile.KeptOp), named(kernel, tile.WrapsOp)
+        self.batch = batch_axes(kernel)
 
     # --- values
 
@@ -300,11 +303,11 @@ class NumPyExpressions(Values):
             whole = Text(f"{a.within(7)} @ {b.within(8)}", 7)
             product = whole if op.slices is None else Text(f"_by_eights({a.code}, {b.code})")
             return self.turned(product, axes, self.axes_of(op.result))
-        batch, left, right = map(self.ordered, op.sides(self.axes))
+        batch, left, right = map(self.ordered, op.sides(self.axes, self.batch))
         if op.where is None or not self.is_matrix_product(op) or not left:
             return self.general_dot(op)
-        weights = self.permuted(op.lhs, [*batch, *left, op.over])
-        values = self.permuted(op.rhs, [*batch, op.over, *right])
+        weights = self.along(op.lhs, [*batch, *left, op.over])
+        values = self.along(op.rhs, [*batch, op.over, *right])
         condition = self.along(op.where, [*batch, *left, op.over])
         by = "" if op.slices is None else ", _by_eights"
         text = Text(f"_dot_where({weights.code}, {values.code}, {condition.code}{by})")
@@ -314,17 +317,17 @@ class NumPyExpressions(Values):
         """What `@` multiplies, and the axes that it gives; None where a product is not for it."""
         if op.where is not None or not self.is_matrix_product(op):
             return None
-        batch, left, right = map(self.ordered, op.sides(self.axes))
+        batch, left, right = map(self.ordered, op.sides(self.axes, self.batch))
         first, second = (op.lhs, left), (op.rhs, right)
         if left and right and self.ordered([*left, *right])[0] in right:
             first, second = second, first
-        a = self.permuted(first[0], [*batch, *first[1], op.over])
-        b = self.permuted(second[0], [*batch, op.over, *second[1]])
+        a = self.along(first[0], [*batch, *first[1], op.over])
+        b = self.along(second[0], [*batch, op.over, *second[1]])
         return a, b, [*batch, *first[1], *second[1]]
 
     def is_matrix_product(self, op: tile.DotOp) -> bool:
         """Whether operands have at most one axis of their own, along batch axes one, or the second is a vector."""
-        batch, left, right = op.sides(self.axes)
+        batch, left, right = op.sides(self.axes, self.batch)
         if self.axes(op.rhs) == {op.over} and op.where is None:
             return True
         if not all((1 if batch else 0) <= len(own) <= 1 for own in (left, right)):

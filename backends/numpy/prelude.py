@@ -122,19 +122,20 @@ def _add(tensor, where, values, *indices):
     "_by_eights": '''
 def _by_eights(a, b, out=None):
     """a @ b, eight rows of it at a time: of so small a product OpenBLAS packs no operand, where CPUs have AVX-512."""
-    *batch, rows, terms = a.shape
+    *_, rows, terms = a.shape
     columns = b.shape[-1]
     if rows % 8 or columns < 32 or 8 * terms * columns > 10**6 or b.strides[-1] != b.itemsize:  # all else as a whole
         return np.matmul(a, b, out=out)
-    slices = None if out is None else out.reshape(*batch, rows // 8, 8, columns)
-    product = np.matmul(a.reshape(*batch, rows // 8, 8, terms), b[..., None, :, :], out=slices)
-    return product.reshape(*batch, rows, columns)
+    slices = None if out is None else out.reshape(*out.shape[:-2], rows // 8, 8, columns)
+    product = np.matmul(a.reshape(*a.shape[:-2], rows // 8, 8, terms), b[..., None, :, :], out=slices)
+    return product.reshape(*product.shape[:-3], rows, columns)
 ''',
     "_dot_where": '''
 def _dot_where(weights, values, where, product=np.matmul):
     """weights @ values; where `where` is false the weights are 0, and NaN or Inf among the values stays out."""
     # A row that sees only numbers is summed as it would be without the others, to the bit.
     product = product(weights, np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0))
+    weights, values = (np.broadcast_to(each, (*product.shape[:-2], *each.shape[-2:])) for each in (weights, values))
     where = np.broadcast_to(where, weights.shape)
     odd = ~np.isfinite(values).all(axis=-1)
     for row in zip(*np.nonzero((where & odd[..., None, :]).any(axis=-1) | ~np.isfinite(product).all(axis=-1))):

@@ -158,12 +158,14 @@ def surrounded(array: Array) -> Array:
 
 @st.composite
 def products(draw: DrawFn, batches: Sequence[str] = ("", "a", "ab"), where: bool = True) -> Product:
-    """A kernel, and the sizes of a call; `batches` are the batch axes that there may be."""
+    """A kernel, and the sizes of a call; `batches` are the batch axes that there may be, of one operand or both."""
     batch = draw(st.sampled_from(batches))
     axes = [*batch, "i", "j", "k"]
-    x, y, out, varying = ("".join(draw(st.permutations([*batch, *own]))) for own in ("ik", "kj", "ij", "ijk"))
+    of_x, of_y = draw(st.sampled_from([(batch, batch), (batch, ""), ("", batch)]))
+    parts = (f"{of_x}ik", f"{of_y}kj", f"{batch}ij", f"{batch}ijk")
+    x, y, out, varying = ("".join(draw(st.permutations(part))) for part in parts)
     walked = "".join(draw(st.sets(st.sampled_from(axes))))
-    condition = draw(st.none() | st.sets(st.sampled_from([*batch, "i", "k"]), min_size=1)) if where else None
+    condition = draw(st.none() | st.sets(st.sampled_from([*of_x, "i", "k"]), min_size=1)) if where else None
     return Product(
         x,
         y,
@@ -188,3 +190,10 @@ def listed() -> Iterator[Product]:
             sizes={"a": 3 + number % 2 * 4, "i": 5, "j": 2 + number, "k": 6 + number % 3},
             rounded=(None, "f16")[number % 2],
         )
+
+
+def shared() -> Iterator[Product]:
+    """Kernels one of whose operands is the same for all programs that are computed together."""
+    sizes = {"a": 7, "i": 5, "j": 9, "k": 6}
+    for x, y, out in (("ik", "akj", "aij"), ("ik", "kja", "jia"), ("aik", "kj", "iaj"), ("kia", "jk", "aij")):
+        yield Product(x, y, out, axes="aijk", walked="ai", sizes=sizes)

@@ -24,7 +24,7 @@ from attndsl.ir import tile
 from attndsl.ir.interpret import interpret
 from attndsl.ir.xdsl import ModuleOp
 
-from .batches import Array, Product, listed, products
+from .batches import Array, Product, listed, products, shared
 
 
 def run_numpy(each: Product, arrays: dict[str, Array], module: ModuleOp) -> tuple[Array, str]:
@@ -48,7 +48,7 @@ def test_a_product_of_any_axes_is_what_its_law_says(each: Product, seed: int) ->
     np.testing.assert_array_equal(run_numpy(each, arrays, module)[0], wanted)
 
 
-@pytest.mark.parametrize("each", [*listed()], ids=lambda each: f"{each.x}-{each.y}-{each.out}")
+@pytest.mark.parametrize("each", [*listed(), *shared()], ids=lambda each: f"{each.x}-{each.y}-{each.out}")
 def test_one_batch_axis_is_one_call_of_matmul(each: Product) -> None:
     module, arrays = each.module, each.arrays(0)
     for op in module.walk():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attndsl.ir import tile
 from attndsl.ir.statements import operations
+from attndsl.ir.traits import Axes
 from attndsl.ir.walks import ShareOp
 from attndsl.ir.xdsl import SSAValue
 
@@ -26,6 +27,13 @@ def row_axis(kernel: tile.KernelOp) -> SSAValue | None:
     """The axis of the rows of a tile, None where a program has no more than one row."""
     started = [op.result for op in operations(kernel) if type(op) is tile.RangeOp and _kind(op.result) == "batch"]
     return started[-1] if started else None
+
+
+def batch_axes(kernel: tile.KernelOp) -> Axes:
+    """The axes of the programs that are computed at once, as heads: they begin where programs do, and are no rows."""
+    rows = row_axis(kernel)
+    axes = [op.result for op in operations(kernel) if type(op) is tile.RangeOp]
+    return frozenset(axis for axis in axes if axis is not rows and _kind(axis) == "batch")
 
 
 def _kind(axis: SSAValue) -> str:
