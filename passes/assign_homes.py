@@ -85,7 +85,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import tile
 from attndsl.ir.allocation import assign, begin_of, propose
-from attndsl.ir.analyses.arrangement import batch_axes, row_axis
+from attndsl.ir.analyses.arrangement import axes_of_batches, batch_axes, row_axis
 from attndsl.ir.analyses.lengths import Lengths
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
@@ -121,8 +121,7 @@ class _Large:
     def __init__(self, kernel: tile.KernelOp) -> None:
         self.axes = AxesAnalysis()
         self.among = batch_axes(kernel)
-        dots = [op for op in operations(kernel) if isinstance(op, tile.DotOp)]
-        self.batch = frozenset[SSAValue]().union(*(dot.sides(self.axes, self.among)[0] for dot in dots))
+        self.batch = axes_of_batches(kernel, self.axes)
         self.lengths = Lengths(begin_of(kernel))
         self.rows = row_axis(kernel) if kernel.rows_last is not None else None
         self.walks = any(isinstance(op, tile.LoopOp) for op in operations(kernel))
@@ -138,7 +137,7 @@ class _Large:
         return turned and any(map(self.is_factor, op.results[0].uses))
 
     def is_factor(self, use: Use) -> bool:
-        """Whether something made before a loop is multiplied in it, or rows are where there is no loop."""
+        """Whether something made before a loop is multiplied in it, or it is rows that a kernel without loops does."""
         op = use.operation
         made = op.operands[use.index]
         if not isinstance(op, tile.DotOp) or not isinstance(made.owner, Operation):

@@ -87,7 +87,7 @@ from dataclasses import dataclass, field
 
 from attndsl.ir import spec, tile
 from attndsl.ir.allocation import begin_of
-from attndsl.ir.analyses.arrangement import arrangement, batch_axes
+from attndsl.ir.analyses.arrangement import arrangement, axes_of_batches
 from attndsl.ir.analyses.lengths import Lengths
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
@@ -177,9 +177,7 @@ class _Tiles:
     def __init__(self, kernel: tile.KernelOp) -> None:
         self.axes = AxesAnalysis()
         self._order = arrangement(kernel)
-        dots = [op for op in operations(kernel) if isinstance(op, tile.DotOp)]
-        among = batch_axes(kernel)
-        self.batch = frozenset[SSAValue]().union(*(dot.sides(self.axes, among)[0] for dot in dots))
+        self.batch = axes_of_batches(kernel, self.axes)
         self._kept = named(kernel, tile.KeptOp)
 
     def ordered(self, axes: Axes) -> list[SSAValue]:

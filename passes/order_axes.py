@@ -66,9 +66,10 @@ After:
 A kernel that reads tiles in which keys lie side by side, a bias of each pair say, keeps rows first: two tiles that lie
 in different orders take NumPy thirty times as long to add.
 
-With `sliced`, for CPUs whose library is faster at slices of a product (`slice-products`), so is a projection of rows by
-a matrix that lies along what is summed, as the weights of a linear layer do: slices of it are as they lie, and the rows
-are turned, once for all that multiplies them.
+With `sliced`, for CPUs whose library is faster at slices of a product (`slice-products`), projections have rows last,
+too: products of rows by matrices, as the weights of linear layers, that both lie along what is summed. Slices of a
+matrix are as they lie, and the rows are turned. That takes as long as a product of 128 features, so that rows have to
+be multiplied more than once; and nothing else may be read for each row and feature, which would lie in another order.
 
 Requires: tile. Exactness: bit-exact. Idempotent.
 """
@@ -107,14 +108,28 @@ class OrderAxes(ModulePass):
 
 
 def _projects(kernel: tile.KernelOp, rows: SSAValue) -> bool:
-    """Whether all products are of rows by matrices of features, and both lie in memory along what is summed."""
-    axes, batch = AxesAnalysis(), batch_axes(kernel)
-    dots = [op for op in operations(kernel) if isinstance(op, tile.DotOp)]
-    of_rows = all(dot.is_of_matrices(axes, batch) and rows in axes(dot.result) for dot in dots)
-    walked = any(tile.is_key(axis) or tile.is_column(axis) for dot in dots for axis in axes(dot.result))
-    if not dots or not of_rows or walked:
+    """Whether a kernel walks no keys, and all it does is to multiply rows, each several times, by matrices.
+
+    Both lie in memory along what is summed.
+    """
+    axes, batch, ops = AxesAnalysis(), batch_axes(kernel), operations(kernel)
+    dots = [op for op in ops if isinstance(op, tile.DotOp)]
+    if not dots or any(isinstance(op, tile.LoopOp) for op in ops):
         return False
-    return all(_lies_along(value, dot.over, axes) for dot in dots for value in (dot.lhs, dot.rhs))
+    operands = {value for dot in dots for value in (dot.lhs, dot.rhs)}
+    others = [op for op in ops if isinstance(op, tile.LoadOp) and op.result not in operands]
+    if any(len(axes(op.result) - batch) > 1 for op in others):  # which would lie in another order
+        return False
+    return all(dot.is_of_matrices(axes, batch) and _turns_once(dot, rows, axes, batch) for dot in dots)
+
+
+def _turns_once(dot: tile.DotOp, rows: SSAValue, axes: AxesAnalysis, batch: Axes) -> bool:
+    """Whether rows that a product takes are multiplied by others, too, or by several heads' matrices."""
+    turned = [value for value in (dot.lhs, dot.rhs) if rows in axes(value)]
+    if len(turned) != 1 or not all(_lies_along(value, dot.over, axes) for value in (dot.lhs, dot.rhs)):
+        return False
+    times = sum(isinstance(use.operation, tile.DotOp) for use in turned[0].uses)
+    return times > 1 or bool(axes(dot.result) & batch - axes(turned[0]))
 
 
 def _lies_along(value: SSAValue, axis: SSAValue, axes: AxesAnalysis) -> bool:

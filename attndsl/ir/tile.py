@@ -520,8 +520,8 @@ class DotOp(IRDLOperation):
     """The sum along an axis of the products of two values: a matrix product, out[i, j] = sum over k of x[i, k] y[k, j].
 
     Other axes that both vary along are batch axes, which the product keeps. It is taken for each of their values:
-    out[b, i, j] = sum over k of x[b, i, k] y[b, k, j]. So are those of one operand that a kernel computes several
-    programs with: the other is the same for all.
+    out[b, i, j] = sum over k of x[b, i, k] y[b, k, j]. An axis of one operand alone is one, too, where a kernel
+    computes several programs at once along it, and the operand has another of its own.
 
     `where` says which terms count. At the others `lhs` is 0 (or NaN), and the term is left out whatever `rhs` holds
     there: it is selected, not multiplied, so that an absent position's NaN or Inf stays where it is.
@@ -569,7 +569,8 @@ class DotOp(IRDLOperation):
     def sides(self, axes: Callable[[SSAValue], Axes], batch: Axes = frozenset()) -> tuple[Axes, Axes, Axes]:
         """The axes that are not summed: batch axes, and those of `lhs` and of `rhs` alone.
 
-        Batch axes are those of both, and of one those of `batch`, unless it has no other of its own.
+        Batch axes are those of both, and of one those of `batch`, unless it has no other of its own. Only CPUs compute
+        programs at once: before and elsewhere none is asked for.
         """
         left, right = axes(self.lhs) - {self.over}, axes(self.rhs) - {self.over}
         of_left, of_right = (own - batch or own for own in (left - right, right - left))

@@ -122,7 +122,7 @@ def _add(tensor, where, values, *indices):
     "_by_eights": '''
 def _by_eights(a, b, out=None):
     """a @ b, eight rows of it at a time: of so small a product OpenBLAS packs no operand, where CPUs have AVX-512."""
-    *_, rows, terms = a.shape
+    rows, terms = a.shape[-2:]
     columns = b.shape[-1]
     if rows % 8 or columns < 32 or 8 * terms * columns > 10**6 or b.strides[-1] != b.itemsize:  # all else as a whole
         return np.matmul(a, b, out=out)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import attndsl
 from attndsl.backends.gpu.aot import compile_launch, launches, load
 from attndsl.backends.gpu.stand_ins import stand_in
 from attndsl.backends.gpu.targets import TARGETS as GPUS
@@ -22,6 +23,7 @@ from attndsl.driver.passes import parse_pipeline, passes_of, run_pipeline
 from attndsl.driver.targets import TARGETS
 from attndsl.ir import tile
 from attndsl.ir.interpret import interpret
+from attndsl.ir.machines import PROCESSORS
 from attndsl.ir.xdsl import ModuleOp
 
 from .batches import Array, Product, listed, products, shared
@@ -59,6 +61,35 @@ def test_one_batch_axis_is_one_call_of_matmul(each: Product) -> None:
     assert " @ " in text
     assert ".sum(" not in text
     np.testing.assert_array_equal(found, each.wanted(arrays))
+
+
+STATES = """
+attention states {
+    dims B, H, N, D, E
+    types T
+
+    input  k : T[B, H, N, D]
+    input  v : T[B, N, E]
+    output o : T[B, H, D, E]
+
+    each b in B, h in H
+    over j in N
+
+    let pair[d in D, e in E] = k[b,h,j,d] * v[b,j,e]
+
+    o[b,h,:,:] = sum(pair)
+}
+"""
+
+
+@pytest.mark.parametrize("machine", PROCESSORS)
+def test_heads_without_rows_multiply_matrices(machine: str) -> None:
+    """The axis of heads that are computed at once is none of rows, where a program has no tile of these."""
+    op = attndsl.compile(STATES)
+    assert ".sum(" not in op.artifact("numpy", {}, machine).source
+    random = np.random.default_rng(0)
+    k, v = (random.normal(size=shape).astype(np.float32) for shape in ((2, 5, 33, 8), (2, 33, 6)))
+    np.testing.assert_allclose(op(k=k, v=v), np.einsum("bhjd,bje->bhde", k, v), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("each", [*listed()], ids=lambda each: f"{each.x}-{each.y}-{each.out}")

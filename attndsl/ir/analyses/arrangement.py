@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from attndsl.ir import tile
+from collections.abc import Callable
+
+from attndsl.ir import spec, tile
+from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import operations
 from attndsl.ir.traits import Axes
 from attndsl.ir.walks import ShareOp
@@ -24,16 +27,36 @@ def arrangement(kernel: tile.KernelOp) -> dict[SSAValue, tuple[int, int]]:
 
 
 def row_axis(kernel: tile.KernelOp) -> SSAValue | None:
-    """The axis of the rows of a tile, None where a program has no more than one row."""
-    started = [op.result for op in operations(kernel) if type(op) is tile.RangeOp and _kind(op.result) == "batch"]
-    return started[-1] if started else None
+    """The axis of the rows of a tile, None where a program has no more than one row.
+
+    A tile has as many rows as is known, or a launch chooses; how many programs are computed at once, a call computes.
+    """
+    return next((axis for axis in reversed(_started(kernel)) if not _is_computed(axis)), None)
 
 
 def batch_axes(kernel: tile.KernelOp) -> Axes:
     """The axes of the programs that are computed at once, as heads: they begin where programs do, and are no rows."""
-    rows = row_axis(kernel)
-    axes = [op.result for op in operations(kernel) if type(op) is tile.RangeOp]
-    return frozenset(axis for axis in axes if axis is not rows and _kind(axis) == "batch")
+    return frozenset(_started(kernel)) - {row_axis(kernel)}
+
+
+def axes_of_batches(kernel: tile.KernelOp, axes: Callable[[SSAValue], Axes]) -> Axes:
+    """All batch axes that products of a kernel have."""
+    among = batch_axes(kernel)
+    dots = [op for op in operations(kernel) if isinstance(op, tile.DotOp)]
+    return frozenset[SSAValue]().union(*(dot.sides(axes, among)[0] for dot in dots))
+
+
+def _started(kernel: tile.KernelOp) -> list[SSAValue]:
+    """The axes that begin where programs do, but for columns."""
+    return [op.result for op in operations(kernel) if type(op) is tile.RangeOp and _kind(op.result) == "batch"]
+
+
+def _is_computed(axis: SSAValue) -> bool:
+    """Whether how many values of a program's variable an axis has is neither known nor chosen."""
+    assert isinstance(axis.owner, tile.RangeOp)
+    program = axis.owner.start.owner
+    step = program.step if isinstance(program, tile.ProgramOp) else None
+    return step is not None and constant(step) is None and not isinstance(step.owner, spec.ChoiceOp)
 
 
 def _kind(axis: SSAValue) -> str:
