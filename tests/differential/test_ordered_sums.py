@@ -223,7 +223,7 @@ def test_explain_tells_what_places_from_data_cost() -> None:
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=12,
+    max_examples=20,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
