@@ -64,7 +64,6 @@ from attndsl.ir.analyses.arrangement import arrangement, batch_axes
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.statements import operations
-from attndsl.ir.traits import Axis
 from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass, SSAValue, index
 
 
@@ -84,17 +83,17 @@ class SliceProducts(ModulePass):
                 for each in operations(kernel):
                     if isinstance(each, tile.DotOp) and each.is_of_matrices(axes, batch):
                         _, (left,), (right,) = each.sides(axes, batch)
-                        if _lies_as_read(each, left, right, axes, order):
+                        own, second = (right, each.rhs) if order[left] < order[right] else (left, each.lhs)
+                        if _lies_along(second, own, each.over, axes, order):
                             each.slices = IntegerAttr(self.rows, index)
 
 
-def _lies_as_read(
-    op: tile.DotOp, left_axis: Axis, right_axis: Axis, axes: AxesAnalysis, order: Mapping[SSAValue, tuple[int, int]]
+def _lies_along(
+    second: SSAValue, own: SSAValue, over: SSAValue, axes: AxesAnalysis, order: Mapping[SSAValue, tuple[int, int]]
 ) -> bool:
-    """Whether the second factor of a product lies along its own axis."""
-    own, second = (right_axis, op.rhs) if order[left_axis] < order[right_axis] else (left_axis, op.lhs)
+    """Whether the second factor of a product lies along its own axis, and not along what is summed."""
     load = second.owner
     if not isinstance(load, tile.LoadOp) or tile.into_of(second) is not None:
-        return order[op.over] < order[own]
-    varying = [axes(value) for value in load.indices if not axes(value).isdisjoint((own, op.over))]
+        return order[over] < order[own]
+    varying = [axes(value) for value in load.indices if not axes(value).isdisjoint((own, over))]
     return varying[-1] == {own}

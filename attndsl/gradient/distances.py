@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from attndsl.checking.typed import Apply, Expr, Index, IndexValue, Read
 from attndsl.gradient.algebra import Algebra, Moving
 
-COMPARISONS = ("ieq", "ine", "ilt", "ile", "igt", "ige")
+DIFFERENCES = ("iadd", "isub", "ineg", "ieq", "ine", "ilt", "ile", "igt", "ige")
+"""Sums of ints, and what compares two: `j > i` is `j - i > 0`."""
 
 
 def by_distance(
@@ -35,24 +36,19 @@ class _Distance:
         if self._algebra.free(expr).isdisjoint((self._row, self._key)):
             return True
         match expr:
-            case Apply(operator="iadd" | "isub" | "ineg"):
-                return self._is_difference(expr)
-            case Apply(operator=operator) if operator in COMPARISONS:  # `j > i` is `j - i > 0`
-                return self._is_difference(expr)
+            case Apply(operator=operator) if operator in DIFFERENCES:
+                counts = self._counts(expr)
+                return counts is not None and counts[0] == -counts[1]
             case Apply(arguments=parts) | Read(indices=parts):
                 return all(map(self.tells, parts))
         return False
-
-    def _is_difference(self, expr: Expr) -> bool:
-        counts = self._counts(expr)
-        return counts is not None and counts[0] == -counts[1]
 
     def _counts(self, expr: Expr) -> tuple[int, int] | None:
         """How often a sum of ints, or what two are compared by, has the row and the key; None where else it rests."""
         match expr:
             case IndexValue(index=index) if index in (self._row, self._key):
                 return int(index is self._row), int(index is self._key)
-            case Apply(operator=operator, arguments=parts) if operator in ("iadd", "isub", "ineg", *COMPARISONS):
+            case Apply(operator=operator, arguments=parts) if operator in DIFFERENCES:
                 found = [self._counts(part) for part in parts]
                 if None in found:
                     return None

@@ -244,7 +244,7 @@ def verify_tile(kernel: tile.KernelOp) -> None:
     _scheduled(kernel)
     _bounds(kernel)
     _strided(kernel)
-    axes, kept, batch = AxesAnalysis(), named(kernel, tile.KeptOp), batch_axes(kernel)
+    axes, kept = AxesAnalysis(), named(kernel, tile.KeptOp)
     for op in (op for op in operations(kernel) if type(op) in OF_TILE):
         match op:
             case tile.ProgramOp():
@@ -277,7 +277,7 @@ def verify_tile(kernel: tile.KernelOp) -> None:
             case tile.DotOp():
                 if op.over not in axes(op.lhs) & axes(op.rhs):
                     raise VerifyException("both operands of a product vary along the axis that it sums over")
-                if op.slices is not None and not op.is_of_matrices(axes, batch):
+                if op.slices is not None and not op.is_of_matrices(axes, batch_axes(kernel)):
                     raise VerifyException("a product of two matrices has rows that can be cut into slices")
             case tile.MaskOp():
                 if op.whole not in axes(op.value) or op.over not in axes(op.where) or op.whole in axes(op.where):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from attndsl.ir import spec, tile
 from attndsl.ir.rewrite import constant
@@ -31,12 +31,13 @@ def row_axis(kernel: tile.KernelOp) -> SSAValue | None:
 
     A tile has as many rows as is known, or a launch chooses; how many programs are computed at once, a call computes.
     """
-    return next((axis for axis in reversed(_started(kernel)) if not _is_computed(axis)), None)
+    return _rows_of(_started(kernel))
 
 
 def batch_axes(kernel: tile.KernelOp) -> Axes:
     """The axes of the programs that are computed at once, as heads: they begin where programs do, and are no rows."""
-    return frozenset(_started(kernel)) - {row_axis(kernel)}
+    started = _started(kernel)
+    return frozenset(started) - {_rows_of(started)}
 
 
 def axes_of_batches(kernel: tile.KernelOp, axes: Callable[[SSAValue], Axes]) -> Axes:
@@ -49,6 +50,10 @@ def axes_of_batches(kernel: tile.KernelOp, axes: Callable[[SSAValue], Axes]) -> 
 def _started(kernel: tile.KernelOp) -> list[SSAValue]:
     """The axes that begin where programs do, but for columns."""
     return [op.result for op in operations(kernel) if type(op) is tile.RangeOp and _kind(op.result) == "batch"]
+
+
+def _rows_of(started: Sequence[SSAValue]) -> SSAValue | None:
+    return next((axis for axis in reversed(started) if not _is_computed(axis)), None)
 
 
 def _is_computed(axis: SSAValue) -> bool:
