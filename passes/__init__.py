@@ -69,6 +69,7 @@ PASSES = {
     "sum-by-products": "SumByProducts",
     "assign-homes": "AssignHomes",
     "slice-products": "SliceProducts",
+    "stream-products": "StreamProducts",
     "fuse-pointwise": "FusePointwise",
     "wrap-integers": "WrapIntegers",
 }

@@ -75,7 +75,8 @@ After:
     }
 
 A tile has as many keys, a multiple of `least`, as the largest operation on keys has `products`, and no more than
-`most`. No thread, machine or value decides, so that a call has the same bits wherever it is made.
+`most`. Both are divided by `apart` where keys do not lie one behind another, and a tile of them is a copy, which should
+stay in the cache. No thread and no value decides: a call has the same bits however it is made.
 
 Requires: tile. Ensures: no launch chooses keys. Exactness: reassociates sums. Idempotent.
 """
@@ -88,8 +89,10 @@ from attndsl.choices import KEYS
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.lengths import Lengths
 from attndsl.ir.analyses.steps import largest_step
+from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import index_constant, insert_before, replace
+from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, arith
 
 
@@ -103,6 +106,7 @@ class ChooseKeys(ModulePass):
     least: int = 512
     most: int = 2048
     products: int = 1 << 19
+    apart: int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
@@ -121,11 +125,12 @@ class ChooseKeys(ModulePass):
         def number(value: int) -> SSAValue:
             return insert_before(begin, index_constant(value))
 
-        most = self.most // self.least
+        apart = self.apart if _copies(kernel) else 1
+        products, most = self.products // apart, self.most // self.least // apart
         lengths = Lengths(begin)
         others = [op.result for op in largest_step(kernel, of_keys=True) if not tile.is_key(op.result)]
         counted, integer = lengths.product(map(lengths.of, others))
-        times = self.products // (self.least * max(counted, 1))
+        times = products // (self.least * max(counted, 1))
         if integer is None or times < 2:
             return insert_before(begin, index_constant(self.least * min(max(times, 1), most)), "keys")
         integer.name_hint = integer.name_hint or "per_key"
@@ -137,3 +142,14 @@ class ChooseKeys(ModulePass):
 
 def _is_of_keys(op: object) -> bool:
     return isinstance(op, spec.ChoiceOp) and op.choice.data == KEYS
+
+
+def _copies(kernel: tile.KernelOp) -> bool:
+    """Whether a kernel reads something at places that it computes for each key."""
+    axes = AxesAnalysis()
+    loads = [op for op in operations(kernel) if isinstance(op, tile.LoadOp)]
+    return any(
+        not isinstance(index.owner, tile.RangeOp | arith.AddiOp | arith.SubiOp) and any(map(tile.is_key, axes(index)))
+        for load in loads
+        for index in load.indices
+    )

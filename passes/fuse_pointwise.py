@@ -220,7 +220,7 @@ class _Tiles:
         match op:
             case tile.SumOp():
                 taken = [op.body]
-            case tile.DotOp() if op.where is None and op.slices is None:
+            case tile.DotOp() if op.where is None and op.slices is None and op.streamed is None:
                 taken = [op.lhs, op.rhs]
             case _:
                 return False

@@ -113,11 +113,18 @@ def ordered(options: Options) -> Step:
 
 
 def compiled(options: Options) -> tuple[Step, ...]:
-    """The step that makes loops of what takes several passes over a tile, for CPUs whose code may be compiled."""
+    """The steps that make loops of what these are faster at than NumPy, for CPUs whose code may be compiled."""
     if not PROCESSORS[options.machine].compiled:
         return ()
-    numbers: dict[str, Option] = {"numbers": options.rows * options.keys // 4}
-    return (Step("fuse-pointwise", "after assign-homes: what is written where ends a chain", numbers),)
+    numbers = options.rows * options.keys
+    return (
+        Step(
+            "stream-products",
+            "after keep-stored, and assign-homes: what lies in a home is widened",
+            {"products": 16 * numbers},
+        ),
+        Step("fuse-pointwise", "after assign-homes: what is written where ends a chain", {"numbers": numbers // 8}),
+    )
 
 
 def copied(options: Options) -> tuple[Step, ...]:
@@ -128,11 +135,10 @@ def copied(options: Options) -> tuple[Step, ...]:
 
 def numpy(options: Options) -> Pipeline:
     """For CPUs: values of every size, loops that run in Python, and whose tiles threads may share."""
-    keys: dict[str, Option] = {
-        "least": options.keys,
-        "most": 4 * options.keys,
-        "products": 8 * options.rows * options.keys,
-    }
+    numbers = options.rows * options.keys
+    keys: dict[str, Option] = {"least": options.keys, "most": 4 * options.keys, "products": 8 * numbers}
+    if PROCESSORS[options.machine].compiled:  # products take less of a step's time, and Python's calls more
+        keys = {"least": options.keys, "most": 8 * options.keys, "products": 32 * numbers, "apart": 4}
     fused: dict[str, Option] = {"programs": 2}
     splits: dict[str, Option] = {"splits": 4, "rows": options.rows, "keys": 8 * options.keys}
     attn = (

@@ -154,8 +154,8 @@ class NarrowOp(ValuesOp):
 class KeptOp(ValuesOp):
     """Says which tiles keep the element type that memory holds them in, and are not widened where they are read.
 
-    Each is a tile that was read, or what a select leaves of one, with 0 elsewhere. This does nothing; an emitter reads
-    it.
+    Each is a tile that was read, what a select leaves of one, with 0 elsewhere, or the floats that its integers are.
+    This does nothing; an emitter reads it.
     """
 
     name = "tile.kept"

@@ -534,6 +534,9 @@ class DotOp(IRDLOperation):
     With `slices` a product of two matrices is made so many rows at a time, rows being the axis that its tile has first:
     the same sums, as a product that a library has other code for.
 
+    One that is `streamed` is, where one operand has few rows, a loop that reads the other once: the same sums again.
+    The loop is for those with so many multiplications at least.
+
     A `precise` one has no operand that is the weight of a key, which may be rounded to a type that does not hold it.
     """
 
@@ -545,11 +548,12 @@ class DotOp(IRDLOperation):
     precise = opt_prop_def(UnitAttr)
     rounded = opt_prop_def(StringAttr)
     slices = opt_prop_def(IntegerAttr[IndexType])
+    streamed = opt_prop_def(IntegerAttr[IndexType])
     result = result_def(Float)
     traits = traits_def(Pure(), Removes())
     assembly_format = (
         "$lhs `,` $rhs `over` $over (`where` $where^)? (`precise` $precise^)? (`rounded` `to` $rounded^)? "
-        "(`in` `slices` `of` $slices^)? "
+        "(`in` `slices` `of` $slices^)? (`streamed` `from` $streamed^)? "
         "attr-dict `:` type($result)"
     )
 
@@ -565,6 +569,8 @@ class DotOp(IRDLOperation):
             raise VerifyException(f"operands are rounded to f16, bf16 or tf32x3, not to {self.rounded.data}")
         if self.slices is not None and self.slices.value.data < 1:
             raise VerifyException("a slice has a row at least")
+        if self.streamed is not None and self.streamed.value.data < 1:
+            raise VerifyException("a product that is streamed has a multiplication at least")
 
     def sides(self, axes: Callable[[SSAValue], Axes], batch: Axes = frozenset()) -> tuple[Axes, Axes, Axes]:
         """The axes that are not summed: batch axes, and those of `lhs` and of `rhs` alone.

@@ -203,7 +203,7 @@ def verify_fused(op: tile.FusedOp) -> None:
 def verify_kept(op: tile.KeptOp) -> None:
     """Raises VerifyException where what is kept as memory holds it was not read from there."""
     if any(read_of(value) is None for value in op.values):
-        raise VerifyException("names tiles that were read, or what a select leaves of them")
+        raise VerifyException("names tiles that were read, what a select leaves of them, or what they are as floats")
 
 
 def _verify_into(op: tile.IntoOp, axes: AxesAnalysis) -> None:
@@ -277,8 +277,9 @@ def verify_tile(kernel: tile.KernelOp) -> None:
             case tile.DotOp():
                 if op.over not in axes(op.lhs) & axes(op.rhs):
                     raise VerifyException("both operands of a product vary along the axis that it sums over")
-                if op.slices is not None and not op.is_of_matrices(axes, batch_axes(kernel)):
-                    raise VerifyException("a product of two matrices has rows that can be cut into slices")
+                cut = op.slices is not None or op.streamed is not None
+                if cut and not op.is_of_matrices(axes, batch_axes(kernel)):
+                    raise VerifyException("a product of two matrices has rows that can be cut into slices, or streamed")
             case tile.MaskOp():
                 if op.whole not in axes(op.value) or op.over not in axes(op.where) or op.whole in axes(op.where):
                     raise VerifyException("tile.mask masks a tile along one axis, by a condition along a part of it")

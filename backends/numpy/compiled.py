@@ -1,7 +1,8 @@
 """What is fused as functions of plain loops, which Numba compiles: an element is read once, and stored if it is kept.
 
 The loops have the axes of a tile, from the outermost to the innermost, as they lie in memory. Their statements are the
-operations of the IR, one a line, on single numbers: a compiler does several elements at once.
+operations of the IR, one a line, on single numbers: a compiler does several elements at once. Sums are of `PART` terms
+each, and then of those: one that goes on over thousands of terms forgets what is small beside it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant, uniform
 from attndsl.ir.traits import Axis
 from attndsl.ir.xdsl import Operation, SSAValue, arith, i1, index, math
+
+PART = 512
+"""How many terms along an axis are summed before their sum is added to that of the others."""
 
 COMPILED_SPELLINGS: dict[type[Operation], str] = {
     **{kind: row.scalar for kind, row in NUMPY_SPELLINGS.items()},
@@ -76,33 +80,59 @@ class _Function:
 
     def lines(self) -> list[str]:
         """The statements, indented."""
-        at: list[list[str]] = [[] for _ in range(len(self.axes) + 1)]
+        folds = [op for op in self.inner if _folds(op)]
+        summed = min((self.axes.index(op.over) for op in folds), default=len(self.axes))
+        loops = [f"for {self.places[axis]} in range({self.sizes[axis]}):" for axis in self.axes]
+        if folds:
+            loops[summed : summed + 1] = self.in_parts(self.axes[summed])
+        at: list[list[str]] = [[] for _ in range(len(loops) + 1)]
         for value in self.given:
             own = self.text.axes_of(value)
             if read := self.read(value):
-                at[self.axes.index(own[-1]) + 1 if own else 0].append(read)
+                place = self.axes.index(own[-1]) + 1 if own else 0
+                at[place + (place > summed)].append(read)
         made = [value for value in self.results if value not in self.arrays]
         for value in made:
-            name = self.arrays[value] = self.names.fresh(f"{value.name_hint or 't'}s")
-            sizes = [self.sizes[axis] for axis in self.text.axes_of(value)]
-            shape = f"({', '.join(sizes)})" if len(sizes) > 1 else sizes[0]
-            at[0].append(f"{name} = np.{'zeros' if _folds(value.owner) else 'empty'}({shape}, {dtype(value.type)})")
+            self.arrays[value] = self.names.fresh(f"{value.name_hint or 't'}s")
+            at[0].append(f"{self.arrays[value]} = {self.made(value, self.text.axes_of(value))}")
+        behind: list[str] = []  # what follows the loop over a part
+        sums: dict[SSAValue, str] = {}
+        for op in folds:
+            result = op.results[0]
+            sums[result] = self.element(result)
+            if self.axes.index(op.over) == summed:
+                axes = self.text.axes_of(result)
+                inner = [axis for axis in axes if self.axes.index(axis) > summed]
+                part = self.names.fresh("part")
+                at[summed + 1].append(f"{part} = {self.made(result, inner)}")
+                sums[result] = self.subscripted(part, inner)
+                behind.append(f"{self.subscripted(self.arrays[result], axes[: -len(inner)])} += {part}")
         for op in self.inner:
             result = op.results[0]
             if _folds(op):
-                at[-1].append(f"{self.element(result)} += {self.term(op)}")
+                at[-1].append(f"{sums[result]} += {self.term(op)}")
             elif uniform(result) is None:
                 name = self.names.fresh(result.name_hint or "t")
                 at[-1].append(f"{name} = {self.spelled(op)}")
                 self.numbers[result] = name
         at[-1] += [f"{self.element(v)} = {self.numbers[v]}" for v in self.results if not _folds(v.owner)]
         lines = []
-        for depth, statements in enumerate(at):
-            lines += [f"{'    ' * depth}{statement}" for statement in statements]
-            if depth < len(self.axes):
-                axis = self.axes[depth]
-                lines.append(f"{'    ' * depth}for {self.places[axis]} in range({self.sizes[axis]}):")
+        for depth, (statements, loop) in enumerate(zip(at, [*loops, None], strict=True)):
+            lines += [f"{'    ' * depth}{statement}" for statement in [*statements, *([loop] if loop else [])]]
+        lines += [f"{'    ' * (summed + 1)}{statement}" for statement in behind]
         return lines + ([f"return {', '.join(self.arrays[value] for value in made)}"] if made else [])
+
+    def in_parts(self, axis: Axis) -> list[str]:
+        """The loops over the parts of an axis, and over one of them."""
+        start, size = self.names.fresh("start"), self.sizes[axis]
+        stop = f"min({start} + {PART}, {size})"
+        return [f"for {start} in range(0, {size}, {PART}):", f"for {self.places[axis]} in range({start}, {stop}):"]
+
+    def made(self, value: SSAValue, axes: Sequence[Axis]) -> str:
+        """The expression of an array for a result, or for a part of a sum."""
+        sizes = [self.sizes[axis] for axis in axes]
+        shape = f"({', '.join(sizes)})" if len(sizes) > 1 else sizes[0]
+        return f"np.{'zeros' if _folds(value.owner) else 'empty'}({shape}, {dtype(value.type)})"
 
     def parameter(self, value: SSAValue) -> str:
         """The parameter for a value, or for what lies where that is to lie: the caller has one name for both."""
@@ -119,7 +149,11 @@ class _Function:
 
     def element(self, value: SSAValue) -> str:
         """The place of a number in its array."""
-        return f"{self.arrays[value]}[{', '.join(self.places[axis] for axis in self.text.axes_of(value))}]"
+        return self.subscripted(self.arrays[value], self.text.axes_of(value))
+
+    def subscripted(self, array: str, axes: Sequence[Axis]) -> str:
+        """What an array has at the places of axes."""
+        return f"{array}[{', '.join(self.places[axis] for axis in axes)}]" if axes else array
 
     def read(self, value: SSAValue) -> str | None:
         """The statement that gives a number a name, in the type that the IR gives it; None where it has one."""

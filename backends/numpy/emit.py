@@ -223,7 +223,8 @@ class _Emitter:
                 self.out.line(statement)
             return
         text = self.access.load(op) if isinstance(op, tile.LoadOp) else self.text.make(op)
-        if isinstance(op, arith.ConstantOp) or self.text.inlines(result, text):
+        alike = isinstance(op, spec.ToFloatOp) and result in self.text.kept
+        if alike or isinstance(op, arith.ConstantOp) or self.text.inlines(result, text):
             self.text.keep(result, text)
         else:
             if result.name_hint is None and result.type == i1 and result not in self.names:

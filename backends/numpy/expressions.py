@@ -194,6 +194,8 @@ class NumPyExpressions(Values):
                 return Text(f"{left} {COMPARISON_SIGNS[predicate(op)]} {right}", COMPARISON_LEVEL)
             case spec.ToFloatOp():
                 text, target = self[op.operand], dtype(op.result.type)
+                if op.result in self.kept:
+                    return text
                 if not self.axes(op.operand):
                     return Text(f"{target}({text.code})")
                 return Text(f"{text.within(ATOM)}.astype({target})")
@@ -301,7 +303,8 @@ class NumPyExpressions(Values):
         if (factors := self.factors(op)) is not None:
             a, b, axes = factors
             whole = Text(f"{a.within(7)} @ {b.within(8)}", 7)
-            product = whole if op.slices is None else Text(f"_by_eights({a.code}, {b.code})")
+            plain = op.slices is None and op.streamed is None
+            product = whole if plain else Text(self.product(op, a.code, b.code))
             return self.turned(product, axes, self.axes_of(op.result))
         batch, left, right = map(self.ordered, op.sides(self.axes, self.batch))
         if op.where is None or not self.is_matrix_product(op) or not left:
@@ -309,9 +312,23 @@ class NumPyExpressions(Values):
         weights = self.along(op.lhs, [*batch, *left, op.over])
         values = self.along(op.rhs, [*batch, op.over, *right])
         condition = self.along(op.where, [*batch, *left, op.over])
-        by = "" if op.slices is None else ", _by_eights"
-        text = Text(f"_dot_where({weights.code}, {values.code}, {condition.code}{by})")
+        arguments = [weights.code, values.code, condition.code]
+        if op.streamed is not None:
+            arguments.append(f"lambda a, b: {self.product(op, 'a', 'b')}")
+        elif op.slices is not None:
+            arguments.append("_by_eights")
+        text = Text(f"_dot_where({', '.join(arguments)})")
         return self.turned(text, [*batch, *left, *right], self.axes_of(op.result))
+
+    @staticmethod
+    def product(op: tile.DotOp, *operands: str) -> str:
+        """The call that multiplies two arrays, with what else it takes."""
+        function = "np.matmul" if op.slices is None else "_by_eights"
+        if op.streamed is None:
+            return f"{function}({', '.join(operands)})"
+        a, b, *more = operands
+        by = [] if op.slices is None else [function]
+        return f"_streamed({', '.join([a, b, str(op.streamed.value.data), *by, *more])})"
 
     def factors(self, op: tile.DotOp) -> tuple[Text, Text, Sequence[Axis]] | None:
         """What `@` multiplies, and the axes that it gives; None where a product is not for it."""

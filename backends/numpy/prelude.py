@@ -29,9 +29,9 @@ def _alone_in_steps(tiles, worth):
 _LOOPS = []
 
 
-def _compiled(function):
-    """Leaves a function of plain loops to Numba, which compiles it when it is first called."""
-    _LOOPS.append(function)
+def _compiled(function, *rules):
+    """Leaves a function of plain loops to Numba, which compiles it when it is first called, by more `rules` of LLVM."""
+    _LOOPS.append((function, {"contract", *rules}))
     return function
 ''',
     "_exp": '''
@@ -59,8 +59,8 @@ def _has_numba():
         import numba
     except ImportError:
         return False
-    for function in _LOOPS:
-        globals()[function.__name__] = numba.njit(nogil=True, error_model="numpy", fastmath={"contract"})(function)
+    for function, rules in _LOOPS:
+        globals()[function.__name__] = numba.njit(nogil=True, error_model="numpy", fastmath=rules)(function)
     return True
 ''',
     "_int64": '''
@@ -129,6 +129,74 @@ def _by_eights(a, b, out=None):
     slices = None if out is None else out.reshape(*out.shape[:-2], rows // 8, 8, columns)
     product = np.matmul(a.reshape(*a.shape[:-2], rows // 8, 8, terms), b[..., None, :, :], out=slices)
     return product.reshape(*product.shape[:-3], rows, columns)
+''',
+    "_row_products": '''
+def _row_products(rows, few, out):
+    """The products of rows with a few others, of these four at once: a row is read from memory once."""
+    fours = len(few) // 4 * 4
+    for j in range(len(rows)):
+        for i in range(0, fours, 4):
+            a = b = c = d = np.float32(0)
+            for x in range(rows.shape[1]):
+                number = np.float32(rows[j, x])
+                a += number * few[i, x]
+                b += number * few[i + 1, x]
+                c += number * few[i + 2, x]
+                d += number * few[i + 3, x]
+            out[j, i], out[j, i + 1], out[j, i + 2], out[j, i + 3] = a, b, c, d
+        for i in range(fours, len(few)):
+            a = np.float32(0)
+            for x in range(rows.shape[1]):
+                a += np.float32(rows[j, x]) * few[i, x]
+            out[j, i] = a
+
+
+_compiled(_row_products, "reassoc", "nsz")  # sums in the order of vector instructions
+''',
+    "_row_sums": '''
+@_compiled
+def _row_sums(rows, weights, out):
+    """The sums of rows by a few columns of weights: of 512 rows each, so that none grows far beyond its terms."""
+    part = np.empty(out.shape, np.float32)
+    out[:] = 0
+    for start in range(0, len(rows), 512):
+        part[:] = 0
+        stop = min(start + 512, len(rows))
+        for j in range(start, stop - 1, 2):
+            for i in range(len(out)):
+                a, b = weights[j, i], weights[j + 1, i]
+                for x in range(rows.shape[1]):
+                    part[i, x] += a * np.float32(rows[j, x]) + b * np.float32(rows[j + 1, x])
+        if (stop - start) % 2:
+            for i in range(len(out)):
+                for x in range(rows.shape[1]):
+                    part[i, x] += weights[stop - 1, i] * np.float32(rows[stop - 1, x])
+        out += part
+''',
+    "_streamed": '''
+def _streamed(a, b, least, product=np.matmul, out=None):
+    """a @ b; where one has few rows, by a loop that reads the other once, in its own type, if that is `least` products.
+
+    A library reads what it multiplies several times, which takes longer than the products.
+    """
+    turned = a.shape[-2] < b.shape[-1]
+    many, others = (b.mT, a.mT) if turned else (a, b)
+    number, terms, few = *many.shape[-2:], others.shape[-1]
+    counted = number * terms * (max(few, 2 if many.dtype == np.float32 else 4))
+    batch = many.shape[:-2]
+    if few > 8 or counted < least or others.shape[:-2] != batch or not _has_numba():
+        return product(a.astype(np.float32, copy=False), b.astype(np.float32, copy=False), out=out)
+    along = many.strides[-1] == many.itemsize  # a row, as it lies in memory, has what is summed
+    rows, others = (many, others.mT) if along else (many.mT, others)
+    found = np.empty((*batch, *((number, few) if along else (few, number))), np.float32)
+    for place in np.ndindex(batch):
+        other = np.ascontiguousarray(others[place], np.float32)
+        (_row_products if along else _row_sums)(np.ascontiguousarray(rows[place]), other, found[place])
+    found = found.mT if along == turned else found
+    if out is None:
+        return found
+    out[...] = found
+    return out
 ''',
     "_dot_where": '''
 def _dot_where(weights, values, where, product=np.matmul):

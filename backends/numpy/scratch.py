@@ -70,8 +70,7 @@ class Scratch:
                 factors = self.text.factors(op)
                 if factors is None or tuple(factors[2]) != self.text.axes_of(op.result):
                     return None
-                function = "np.matmul" if op.slices is None else "_by_eights"
-                return f"{function}({factors[0].code}, {factors[1].code}, out={out})"
+                return self.text.product(op, factors[0].code, factors[1].code, f"out={out}")
             case arith.SelectOp():
                 return self.selected(op, out)
             case arith.CmpiOp() | arith.CmpfOp():

@@ -75,7 +75,7 @@ LEGAL = LegalForms(
         ModuleOp: (),
         tile.RangeOp: (IllegalForm("that is not full", _is_cut),),
         # In tiles of a fixed size what a row does not see is finite, or met apart.
-        tile.DotOp: (given("where"), given("slices"), NO_MATRICES, BATCHES, SMALL),
+        tile.DotOp: (given("where"), given("slices"), given("streamed"), NO_MATRICES, BATCHES, SMALL),
         tile.LoadOp: (IllegalForm("that is no box", _is_no_box),),
         tile.StoreOp: (IllegalForm("of one value to many places", _repeats),),
         spec.ChoiceOp: (UNKNOWN,),

@@ -255,7 +255,10 @@ TILE_RULES = [
         tile('"tile.within"(%zero) <{low = 0x7ff8000000000000 : f64, high = 1.0 : f64}> : (f32) -> ()'),
         "goes from a number to one that is no smaller",
     ),
-    (tile("tile.kept %zero : f32"), "names tiles that were read, or what a select leaves of them"),
+    (
+        tile("tile.kept %zero : f32"),
+        "names tiles that were read, what a select leaves of them, or what they are as floats",
+    ),
     (
         tile("%s = tile.mask %y along %d with %zero where %yes over %j : f32")
         .replace("%yes", "%c")
@@ -435,6 +438,14 @@ TILE_RULES = [
         tile("%s = tile.dot %y, %y over %j in slices of 8 : f32"),
         "a product of two matrices has rows that can be cut into slices",
     ),
+    (
+        tile("%z = tile.load @x[%j, %d] : f32\n%s = tile.dot %y, %z over %j streamed from 0 : f32"),
+        "a product that is streamed has a multiplication at least",
+    ),
+    (
+        tile("%s = tile.dot %y, %y over %j streamed from 8 : f32"),
+        "a product of two matrices has rows that can be cut into slices, or streamed",
+    ),
     (tile("tile.home @h(%i) : f32"), "the size of @h depends on tile.range i"),
     (tile("tile.home @h(%c4) stages 0 : index : f32"), "has a stage at least"),
     (
@@ -570,7 +581,7 @@ EVERY_OP = [
         %before = arith.cmpi slt, %i, %j : index
         %all = tile.all %before over %j : i1 to i1
         %ranked = tile.top %y where %before over %j at %d : f32
-        %dot = tile.dot %y, %z over %j where %yes rounded to "bf16" in slices of 8 : f32
+        %dot = tile.dot %y, %z over %j where %yes rounded to "bf16" in slices of 8 streamed from 9 : f32
         %batch = tile.dot %y, %y over %j : f32
         %w = tile.rename_axis %i from %i to %j
         %r = tile.repeat %y from %j to %d times 2 : f32 to f32

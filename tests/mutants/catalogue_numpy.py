@@ -153,6 +153,24 @@ def power_of_another_base_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @planted("numpy", "numpy")
+def row_without_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an odd number of rows that a loop sums in pairs, the last one is forgotten."""
+    rewords(monkeypatch, prelude.PRELUDE, "_row_sums", "if (stop - start) % 2:", "if stop < start:")
+
+
+@planted("numpy", "numpy")
+def few_beside_four(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of few rows that a loop multiplies four at a time, those that are left are multiplied with the first."""
+    rewords(
+        monkeypatch,
+        prelude.PRELUDE,
+        "_row_products",
+        "* few[i, x]\n            out[j, i] = a",
+        "* few[0, x]\n            out[j, i] = a",
+    )
+
+
+@planted("numpy", "numpy")
 def later_of_equal_scores_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys whose scores tie are ranked from the last one."""
     sort = 'np.argsort(-found, kind="stable")[:count]'

@@ -15,10 +15,10 @@ HALVES = ("f16", "bf16")
 
 
 def read_of(value: SSAValue) -> tile.LoadOp | None:
-    """The load whose tile a value is, or that a select with 0 elsewhere leaves some of; None where there is none."""
+    """The load whose tile a value is, as floats or not, or that a select with 0 elsewhere leaves some of; or None."""
     op = value.owner
-    while isinstance(op, arith.SelectOp) and constant(op.rhs) == 0:
-        op = op.lhs.owner
+    while isinstance(op, spec.ToFloatOp) or (isinstance(op, arith.SelectOp) and constant(op.rhs) == 0):
+        op = op.operands[0].owner if isinstance(op, spec.ToFloatOp) else op.lhs.owner
     return op if isinstance(op, tile.LoadOp) else None
 
 

@@ -1,0 +1,153 @@
+"""Products of few rows, which a compiled loop makes as it reads what they are multiplied with."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attndsl.backends.numpy.prelude import PRELUDE
+from attndsl.driver.compile import compile_spec
+from attndsl.testing import Case, Program
+
+MACHINE = "cpu:slices+numba"
+
+SIZES = {"B": 1, "H": 1, "Hq": 2, "Hkv": 1, "M": 1, "N": 3000, "D": 256, "E": 256}
+"""Tiles are large enough for a loop."""
+
+HELPERS = ("_compiled", "_row_products", "_row_sums", "_has_numba", "_streamed")
+
+
+@cache
+def helpers(numba: bool) -> dict[str, Any]:
+    """The functions of a file, compiled or as Python runs them."""
+    if numba:
+        pytest.importorskip("numba")
+    known: dict[str, Any] = {"np": np, "cache": cache}
+    exec("".join(PRELUDE[name] for name in HELPERS), known)
+    if not numba:
+        known["_has_numba"] = lambda: True
+    return known
+
+
+def laid(array: Any, how: str) -> Any:
+    """The same numbers, which lie otherwise in memory."""
+    match how:
+        case "turned":
+            return np.ascontiguousarray(array.mT).mT
+        case "with gaps":
+            return np.repeat(array, 2, axis=-2)[..., ::2, :]
+        case "apart":
+            return np.repeat(array, 2, axis=-1)[..., ::2]
+        case "back":
+            return np.ascontiguousarray(array[..., ::-1, :])[..., ::-1, :]
+    return array
+
+
+LAYOUTS = ("", "turned", "with gaps", "apart", "back")
+
+
+@pytest.mark.parametrize("numba", [False, True])
+@settings(deadline=None)  # the first call of each kind waits for the compiler
+@given(
+    batch=st.sampled_from([(), (1,), (3,), (2, 2)]),
+    few=st.integers(0, 9),
+    many=st.integers(0, 12),
+    terms=st.sampled_from([0, 1, 2, 5, 16, 515]),
+    kinds=st.tuples(*[st.sampled_from(["f4", "i1", "u1"])] * 2),
+    layouts=st.tuples(*[st.sampled_from(LAYOUTS)] * 2),
+    turned=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_a_stream_is_the_product(
+    numba: bool,
+    batch: tuple[int, ...],
+    few: int,
+    many: int,
+    terms: int,
+    kinds: tuple[str, str],
+    layouts: tuple[str, str],
+    turned: bool,
+    seed: int,
+) -> None:
+    random = np.random.default_rng(seed)
+    shapes = [(*batch, many, terms), (*batch, terms, few)]
+    if turned:
+        shapes = [(*batch, few, terms), (*batch, terms, many)]
+    pairs = zip(shapes, kinds, layouts, strict=True)
+    a, b = (laid(random.integers(0, 3, shape).astype(kind), how) for shape, kind, how in pairs)
+    wanted = np.matmul(a.astype(np.float32), b.astype(np.float32))  # of small integers: exact, whatever the order
+    streamed = helpers(numba)["_streamed"]
+    for least in (0, 10**9):
+        found = streamed(a, b, least)
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, wanted)
+        out = np.full(wanted.shape, np.nan, np.float32)
+        assert streamed(a, b, least, out=out) is out
+        np.testing.assert_array_equal(out, wanted)
+
+
+@pytest.mark.parametrize("terms", [100, 4000])
+def test_long_sums_are_as_near_as_those_of_a_library(terms: int) -> None:
+    """Of numbers of one sign a sum grows, and forgets what is small beside it, unless it is made of parts."""
+    random = np.random.default_rng(terms)
+    a, b = random.random((terms, 64), np.float32).T, random.random((terms, 4), np.float32)
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    found = helpers(numba=True)["_streamed"](a, b, 0)
+    assert np.abs(found / exact - 1).max() < 60 * 2**-24
+
+
+def test_what_is_no_number_stays_one() -> None:
+    """Loops may sum in another order, and no more: 0 times NaN or Inf is NaN."""
+    for odd in (np.nan, np.inf):
+        a, b = np.ones((64, 32), np.float32), np.zeros((32, 2), np.float32)
+        a[3, 5] = odd
+        for left, right in ((a, b), (np.asfortranarray(a), b)):
+            found = helpers(numba=True)["_streamed"](left, right, 0)
+            assert np.isnan(found[3]).all()
+            assert (np.delete(found, 3, axis=0) == 0).all()
+
+
+def compiled(case: Case) -> Program:
+    source = compile_spec(case.spec, case.types, "numpy", machine=MACHINE).source
+    namespace: dict[str, Any] = {}
+    exec(compile(source, "<streamed>", "exec"), namespace)
+    return Program(source, namespace[case.spec.name])
+
+
+def defined(program: Program) -> dict[str, Any]:
+    """All that a program's file defines, by name."""
+    function: Any = program.function
+    names: dict[str, Any] = getattr(function, "__wrapped__", function).__globals__
+    return names
+
+
+@pytest.mark.parametrize("name", ["gqa", "int8_cache", "causal_end"])
+def test_they_agree(name: str, spec_of: Any) -> None:
+    pytest.importorskip("numba")
+    spec = spec_of(name)
+    case = Case.make(spec, dims={dim: size for dim, size in SIZES.items() if dim in spec.dims}, seed=5)
+    program = compiled(case)
+    case.check("numba", program.run(case))
+    assert all(defined(program)[loop].signatures for loop in ("_row_products", "_row_sums"))
+
+
+def test_bytes_are_multiplied_as_memory_holds_them(spec_of: Any) -> None:
+    source = compile_spec(spec_of("int8_cache"), {"T": "f32"}, "numpy", machine=MACHINE).source
+    assert "astype(np.float32)" not in source.split("def int8_cache")[1]
+
+
+def test_a_key_that_a_row_does_not_see_changes_no_bit_of_it(spec_of: Any) -> None:
+    """What is made once more, without it, is made by the same loop: the order of long sums differs."""
+    pytest.importorskip("numba")
+    case = Case.make(spec_of("causal_end"), dims={**SIZES, "M": 6}, seed=5)
+    program = compiled(case)
+    v = case.arrays["v"].copy()
+    v[..., -1, :] = np.nan  # of the key that the last row alone sees
+    clean, odd = (program.run(each)["o"][..., :-1, :] for each in (case, case.given(v=v)))
+    assert defined(program)["_row_sums"].signatures
+    np.testing.assert_array_equal(odd.view(np.uint8), clean.view(np.uint8))
