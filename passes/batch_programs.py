@@ -3,8 +3,8 @@
 Why: a program of a short sentence is some thirty operations on tiles of a few hundred numbers, and starting them takes
 longer than the numbers do. Between operations one thread of Python alone can run, so that with full tiles, too, threads
 wait for each other: on two cores for a third of the time. With heads for a batch axis the same operations compute
-several programs at once. How many is chosen at the call: as many as hold no more than `numbers` in a tile, and, where
-programs would be fewer than `fewest`, no more than a quarter of that.
+several programs at once. How many is chosen at the call: as many as hold no more than `numbers` in a tile, or `least`,
+and, where programs would be fewer than `fewest`, no more than a quarter of that.
 
 Before:
 
@@ -125,6 +125,7 @@ class BatchPrograms(ModulePass):
     exactness = Exactness.REASSOCIATES
     numbers: int = 1 << 18
     fewest: int = 4
+    least: int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
@@ -296,6 +297,9 @@ def _together(kernel: tile.KernelOp, begin: Operation, known: Container[SSAValue
     )
     programs = _programs(kernel, begin, known)
     share = insert_before(begin, arith.FloorDivSIOp(programs, _number(begin, room.fewest)))
+    if room.least > 1:
+        pair = insert_before(begin, arith.MinSIOp(share, _number(begin, room.least)))
+        few = insert_before(begin, arith.MaxSIOp(few, pair))
     least = insert_before(begin, arith.MaxSIOp(few, _number(begin, 1)))
     return insert_before(begin, arith.MaxSIOp(insert_before(begin, arith.MinSIOp(most, share)), least))
 

@@ -147,9 +147,10 @@ def _is_of_keys(op: object) -> bool:
 def _copies(kernel: tile.KernelOp) -> bool:
     """Whether a kernel reads something at places that it computes for each key."""
     axes = AxesAnalysis()
-    loads = [op for op in operations(kernel) if isinstance(op, tile.LoadOp)]
-    return any(
-        not isinstance(index.owner, tile.RangeOp | arith.AddiOp | arith.SubiOp) and any(map(tile.is_key, axes(index)))
-        for load in loads
-        for index in load.indices
-    )
+
+    def is_computed(index: SSAValue) -> bool:
+        op = index.owner
+        parts = op.operands if isinstance(op, arith.AddiOp | arith.SubiOp) else (index,)
+        return any(not isinstance(part.owner, tile.RangeOp) and any(map(tile.is_key, axes(part))) for part in parts)
+
+    return any(is_computed(index) for op in operations(kernel) if isinstance(op, tile.LoadOp) for index in op.indices)

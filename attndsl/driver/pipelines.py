@@ -137,8 +137,10 @@ def numpy(options: Options) -> Pipeline:
     """For CPUs: values of every size, loops that run in Python, and whose tiles threads may share."""
     numbers = options.rows * options.keys
     keys: dict[str, Option] = {"least": options.keys, "most": 4 * options.keys, "products": 8 * numbers}
+    together: dict[str, Option] = {"numbers": 4 * numbers}
     if PROCESSORS[options.machine].compiled:  # products take less of a step's time, and Python's calls more
         keys = {"least": options.keys, "most": 8 * options.keys, "products": 32 * numbers, "apart": 4}
+        together |= {"least": 2}
     fused: dict[str, Option] = {"programs": 2}
     splits: dict[str, Option] = {"splits": 4, "rows": options.rows, "keys": 8 * options.keys}
     attn = (
@@ -167,7 +169,7 @@ def numpy(options: Options) -> Pipeline:
         Step(
             "batch-programs",
             "after scan-keys, whose loops may rest on a program's variable; as many scores as in four full tiles",
-            {"numbers": 4 * options.rows * options.keys},
+            together,
         ),
         Step("assign-threads", "after batch-programs: with batch axes steps are larger"),
         Step("cse", "what the two compute for all programs, these need not compute anew"),
