@@ -3,8 +3,8 @@
 Why: a program of a short sentence is some thirty operations on tiles of a few hundred numbers, and starting them takes
 longer than the numbers do. Between operations one thread of Python alone can run, so that with full tiles, too, threads
 wait for each other: on two cores for a third of the time. With heads for a batch axis the same operations compute
-several programs at once. How many is chosen at the call: as many as hold no more than `numbers` in a tile, or `least`,
-and, where programs would be fewer than `fewest`, no more than a quarter of that.
+several programs at once. How many is chosen at the call: as many as hold no more than `numbers` in a tile, or `least`
+where keys are not copied, and, where programs would be fewer than `fewest`, no more than a quarter of that.
 
 Before:
 
@@ -107,6 +107,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from attndsl.ir import tile
+from attndsl.ir.analyses.copies import copies_keys
 from attndsl.ir.analyses.facts import launch_time
 from attndsl.ir.analyses.lengths import Lengths
 from attndsl.ir.analyses.meeting import apart
@@ -297,7 +298,7 @@ def _together(kernel: tile.KernelOp, begin: Operation, known: Container[SSAValue
     )
     programs = _programs(kernel, begin, known)
     share = insert_before(begin, arith.FloorDivSIOp(programs, _number(begin, room.fewest)))
-    if room.least > 1:
+    if room.least > 1 and not copies_keys(kernel):
         pair = insert_before(begin, arith.MinSIOp(share, _number(begin, room.least)))
         few = insert_before(begin, arith.MaxSIOp(few, pair))
     least = insert_before(begin, arith.MaxSIOp(few, _number(begin, 1)))

@@ -75,8 +75,9 @@ After:
     }
 
 A tile has as many keys, a multiple of `least`, as the largest operation on keys has `products`, and no more than
-`most`. Both are divided by `apart` where keys do not lie one behind another, and a tile of them is a copy, which should
-stay in the cache. No thread and no value decides: a call has the same bits however it is made.
+`most`. Of up to `few` rows it has `longer` many, unless these are copied: where loops are compiled (`stream-products`)
+keys are read once, and Python's part of a turn counts the more. No thread and no value decides, so that a call has the
+same bits wherever its code runs.
 
 Requires: tile. Ensures: no launch chooses keys. Exactness: reassociates sums. Idempotent.
 """
@@ -87,13 +88,13 @@ from dataclasses import dataclass
 
 from attndsl.choices import KEYS
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.arrangement import row_axis
+from attndsl.ir.analyses.copies import copies_keys
 from attndsl.ir.analyses.lengths import Lengths
 from attndsl.ir.analyses.steps import largest_step
-from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import index_constant, insert_before, replace
-from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, SSAValue, arith
+from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
 
 
 @dataclass(frozen=True)
@@ -106,14 +107,15 @@ class ChooseKeys(ModulePass):
     least: int = 512
     most: int = 2048
     products: int = 1 << 19
-    apart: int = 1
+    few: int = 0
+    longer: int = 4096
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp):
                 found = [each for each in kernel.body.block.ops if _is_of_keys(each)]
                 if found:
-                    keys = self.keys(kernel)
+                    keys = self.of_few_rows(kernel, self.keys(kernel))
                     for choice in found:
                         replace(choice, [keys])
 
@@ -125,12 +127,11 @@ class ChooseKeys(ModulePass):
         def number(value: int) -> SSAValue:
             return insert_before(begin, index_constant(value))
 
-        apart = self.apart if _copies(kernel) else 1
-        products, most = self.products // apart, self.most // self.least // apart
+        most = self.most // self.least
         lengths = Lengths(begin)
         others = [op.result for op in largest_step(kernel, of_keys=True) if not tile.is_key(op.result)]
         counted, integer = lengths.product(map(lengths.of, others))
-        times = products // (self.least * max(counted, 1))
+        times = self.products // (self.least * max(counted, 1))
         if integer is None or times < 2:
             return insert_before(begin, index_constant(self.least * min(max(times, 1), most)), "keys")
         integer.name_hint = integer.name_hint or "per_key"
@@ -139,18 +140,30 @@ class ChooseKeys(ModulePass):
         whole = insert_before(begin, arith.MaxSIOp(quotient, number(1)))
         return insert_before(begin, arith.MuliOp(whole, number(self.least)), "keys")
 
+    def of_few_rows(self, kernel: tile.KernelOp, keys: SSAValue) -> SSAValue:
+        """How many keys a tile has, where one of few rows has others."""
+        rows = row_axis(kernel)
+        if self.few == 0 or rows is None or copies_keys(kernel):
+            return keys
+        owner = keys.owner
+        assert isinstance(owner, Operation) and owner.next_op is not None
+        begin = owner.next_op
+
+        def number(value: int) -> SSAValue:
+            return insert_before(begin, index_constant(value))
+
+        size = Lengths(begin).of(rows)
+        if isinstance(size, int):
+            return number(self.longer) if size <= self.few else keys
+        one = number(1)  # times as many, or 0 where rows are more: of a choice no size would be known
+        often = insert_before(
+            begin, arith.FloorDivSIOp(number(self.few), insert_before(begin, arith.MaxSIOp(size, one)))
+        )
+        longer = insert_before(
+            begin, arith.MuliOp(insert_before(begin, arith.MinSIOp(often, one)), number(self.longer))
+        )
+        return insert_before(begin, arith.MaxSIOp(keys, longer), "keys")
+
 
 def _is_of_keys(op: object) -> bool:
     return isinstance(op, spec.ChoiceOp) and op.choice.data == KEYS
-
-
-def _copies(kernel: tile.KernelOp) -> bool:
-    """Whether a kernel reads something at places that it computes for each key."""
-    axes = AxesAnalysis()
-
-    def is_computed(index: SSAValue) -> bool:
-        op = index.owner
-        parts = op.operands if isinstance(op, arith.AddiOp | arith.SubiOp) else (index,)
-        return any(not isinstance(part.owner, tile.RangeOp) and any(map(tile.is_key, axes(part))) for part in parts)
-
-    return any(is_computed(index) for op in operations(kernel) if isinstance(op, tile.LoadOp) for index in op.indices)

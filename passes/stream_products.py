@@ -81,15 +81,13 @@ from dataclasses import dataclass
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.arrangement import batch_axes, row_axis
+from attndsl.ir.analyses.copies import BYTES
 from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import say
 from attndsl.ir.statements import named, operations
 from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass, SSAValue, f32, index
-
-BYTES = ("i8", "u8")
-"""The element types whose numbers NumPy takes as they are beside those of float32."""
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def compiled(options: Options) -> tuple[Step, ...]:
             "after keep-stored, and assign-homes: what lies in a home is widened",
             {"products": 16 * numbers},
         ),
-        Step("fuse-pointwise", "after assign-homes: what is written where ends a chain", {"numbers": numbers // 8}),
+        Step("fuse-pointwise", "after assign-homes: what is written where ends a chain", {"numbers": numbers // 4}),
     )
 
 
@@ -139,7 +139,7 @@ def numpy(options: Options) -> Pipeline:
     keys: dict[str, Option] = {"least": options.keys, "most": 4 * options.keys, "products": 8 * numbers}
     together: dict[str, Option] = {"numbers": 4 * numbers}
     if PROCESSORS[options.machine].compiled:  # products take less of a step's time, and Python's calls more
-        keys = {"least": options.keys, "most": 8 * options.keys, "products": 32 * numbers, "apart": 4}
+        keys |= {"few": 4, "longer": 8 * options.keys}
         together |= {"least": 2}
     fused: dict[str, Option] = {"programs": 2}
     splits: dict[str, Option] = {"splits": 4, "rows": options.rows, "keys": 8 * options.keys}

@@ -20,7 +20,7 @@ from attndsl.checking.symbolic import evaluate
 from attndsl.choices import FUSED, KEYS, ROWS, SPLITS
 from attndsl.ir import attn, roles, spec, tile
 from attndsl.ir.analyses.boxes import box_of
-from attndsl.ir.analyses.stored import read_of
+from attndsl.ir.analyses.stored import held_by
 from attndsl.ir.arrays import NamedArray, constant_array, dtype_of, fold_along, rounded, sum_along, top_along
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import largest
@@ -257,7 +257,7 @@ class Run(OverKeys):
 
     def keep(self, op: tile.KeptOp) -> None:
         for value in op.values:
-            load = read_of(value)
+            load = held_by(value)
             assert load is not None
             element, found = self.elements[load.tensor.string_value()], self.values[value].array
             assert np.array_equal(decode(encode(found, element), element), found, equal_nan=found.dtype.kind == "f")

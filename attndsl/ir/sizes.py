@@ -31,7 +31,7 @@ OPERATORS: dict[type[Operation], str] = {
 }
 """All operations that give an integer and have such a row; `and` and `or` are the bits of truth values, too."""
 
-MOST_OPERATORS = 64
+MOST_OPERATORS = 128
 """In the largest expression of a value: values share operands, and an expression repeats them."""
 
 

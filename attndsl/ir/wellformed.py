@@ -14,7 +14,7 @@ from attndsl.ir.analyses.facts import is_before_choice, is_launch_time
 from attndsl.ir.analyses.lengths import is_long_enough
 from attndsl.ir.analyses.liveness import overwrites
 from attndsl.ir.analyses.meeting import apart, in_steps
-from attndsl.ir.analyses.stored import read_of
+from attndsl.ir.analyses.stored import held_by
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import bounds_of
 from attndsl.ir.forms import kernels_beside
@@ -202,7 +202,7 @@ def verify_fused(op: tile.FusedOp) -> None:
 
 def verify_kept(op: tile.KeptOp) -> None:
     """Raises VerifyException where what is kept as memory holds it was not read from there."""
-    if any(read_of(value) is None for value in op.values):
+    if any(held_by(value) is None for value in op.values):
         raise VerifyException("names tiles that were read, what a select leaves of them, or what they are as floats")
 
 

@@ -179,14 +179,14 @@ def _streamed(a, b, least, product=np.matmul, out=None):
 
     A library reads what it multiplies several times, which takes longer than the products.
     """
-    turned = a.shape[-2] < b.shape[-1]
-    many, others = (b.mT, a.mT) if turned else (a, b)
-    number, terms, few = *many.shape[-2:], others.shape[-1]
-    counted = number * terms * (max(few, 2 if many.dtype == np.float32 else 4))
+    (rows, terms), columns = a.shape[-2:], b.shape[-1]
+    turned = rows < columns
+    many, others, number, few = (b.mT, a.mT, columns, rows) if turned else (a, b, rows, columns)
     batch = many.shape[:-2]
+    counted = number * terms * max(few, 2 if many.dtype == np.float32 else 4)
     if few > 8 or counted < least or others.shape[:-2] != batch or not _has_numba():
         return product(a.astype(np.float32, copy=False), b.astype(np.float32, copy=False), out=out)
-    along = many.strides[-1] == many.itemsize  # a row, as it lies in memory, has what is summed
+    along = abs(many.strides[-1]) < abs(many.strides[-2])  # a row, as it lies in memory, has what is summed
     rows, others = (many, others.mT) if along else (many.mT, others)
     found = np.empty((*batch, *((number, few) if along else (few, number))), np.float32)
     for place in np.ndindex(batch):

@@ -15,11 +15,17 @@ HALVES = ("f16", "bf16")
 
 
 def read_of(value: SSAValue) -> tile.LoadOp | None:
-    """The load whose tile a value is, as floats or not, or that a select with 0 elsewhere leaves some of; or None."""
+    """The load whose tile a value is, or that a select with 0 elsewhere leaves some of; None where there is none."""
     op = value.owner
-    while isinstance(op, spec.ToFloatOp) or (isinstance(op, arith.SelectOp) and constant(op.rhs) == 0):
-        op = op.operands[0].owner if isinstance(op, spec.ToFloatOp) else op.lhs.owner
+    while isinstance(op, arith.SelectOp) and constant(op.rhs) == 0:
+        op = op.lhs.owner
     return op if isinstance(op, tile.LoadOp) else None
+
+
+def held_by(value: SSAValue) -> tile.LoadOp | None:
+    """The load whose numbers a tile holds as memory does: a tile as `read_of` has it, or the floats of its integers."""
+    op = value.owner
+    return read_of(op.operand if isinstance(op, spec.ToFloatOp) else value)
 
 
 def is_carried(value: SSAValue) -> bool:

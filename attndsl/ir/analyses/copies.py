@@ -1,0 +1,51 @@
+"""Which kernels copy the keys that they multiply. An analysis of a `tile` kernel, for CPUs, before heads are batched.
+
+What lies one behind another in memory, in the type that it is computed with, is no copy; nor are bytes, where products
+take them as they are. A scale of each key is taken off a product's operand later (`gather-scales`).
+"""
+
+from __future__ import annotations
+
+from attndsl.ir import spec, tile
+from attndsl.ir.analyses.arrangement import row_axis
+from attndsl.ir.axes import AxesAnalysis
+from attndsl.ir.statements import operations
+from attndsl.ir.traits import Axes
+from attndsl.ir.xdsl import Operation, SSAValue, arith
+
+BYTES = ("i8", "u8")
+"""The element types whose numbers NumPy takes as they are beside those of float32."""
+
+
+def copies_keys(kernel: tile.KernelOp) -> bool:
+    """Whether tiles of keys and features are gathered, widened or computed."""
+    axes, rows = AxesAnalysis(), row_axis(kernel)
+    elements = {t.sym_name.data: t.element.data for t in spec.declarations(kernel, spec.TensorOp)}
+
+    def features(value: SSAValue) -> Axes:
+        """The axes of a tile of keys that are neither those nor rows."""
+        found = axes(value)
+        return (
+            frozenset(a for a in found if a is not rows and not tile.is_key(a))
+            if any(map(tile.is_key, found))
+            else frozenset()
+        )
+
+    def is_computed(index: SSAValue) -> bool:
+        """Whether an index is no range of keys, shifted or not."""
+        op = index.owner
+        parts = op.operands if isinstance(op, arith.AddiOp | arith.SubiOp) else (index,)
+        return any(not isinstance(part.owner, tile.RangeOp) and any(map(tile.is_key, axes(part))) for part in parts)
+
+    def is_copy(op: Operation) -> bool:
+        match op:
+            case tile.LoadOp():
+                widened = elements[op.tensor.string_value()] not in ("f32", *BYTES)
+                return any(map(is_computed, op.indices)) or (widened and bool(features(op.result)))
+            case tile.DotOp() | tile.LoopOp() | spec.ToFloatOp():
+                return False
+            case arith.MulfOp():
+                return all(map(features, op.operands))
+        return any(map(features, op.results))
+
+    return any(is_copy(op) for op in operations(kernel))
