@@ -85,6 +85,7 @@ Requires: tile. Ensures: no launch chooses keys. Exactness: reassociates sums. I
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from attndsl.choices import KEYS
 from attndsl.ir import spec, tile
@@ -147,22 +148,14 @@ class ChooseKeys(ModulePass):
             return keys
         owner = keys.owner
         assert isinstance(owner, Operation) and owner.next_op is not None
-        begin = owner.next_op
-
-        def number(value: int) -> SSAValue:
-            return insert_before(begin, index_constant(value))
-
-        size = Lengths(begin).of(rows)
+        put = partial(insert_before, owner.next_op)
+        size = Lengths(owner.next_op).of(rows)
         if isinstance(size, int):
-            return number(self.longer) if size <= self.few else keys
-        one = number(1)  # times as many, or 0 where rows are more: of a choice no size would be known
-        often = insert_before(
-            begin, arith.FloorDivSIOp(number(self.few), insert_before(begin, arith.MaxSIOp(size, one)))
-        )
-        longer = insert_before(
-            begin, arith.MuliOp(insert_before(begin, arith.MinSIOp(often, one)), number(self.longer))
-        )
-        return insert_before(begin, arith.MaxSIOp(keys, longer), "keys")
+            return put(index_constant(self.longer)) if size <= self.few else keys
+        one = put(index_constant(1))  # times as many, or 0 where rows are more: of a choice no size would be known
+        often = put(arith.FloorDivSIOp(put(index_constant(self.few)), put(arith.MaxSIOp(size, one))))
+        longer = put(arith.MuliOp(put(arith.MinSIOp(often, one)), put(index_constant(self.longer))))
+        return put(arith.MaxSIOp(keys, longer), "keys")
 
 
 def _is_of_keys(op: object) -> bool:

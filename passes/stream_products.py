@@ -81,7 +81,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.arrangement import batch_axes, row_axis
-from attndsl.ir.analyses.copies import BYTES
+from attndsl.ir.analyses.copies import AS_BYTES
 from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
@@ -120,4 +120,4 @@ def _is_of_bytes(value: SSAValue, kept: Collection[SSAValue]) -> bool:
         return False
     element = spec.enclosing_tensor(load, load.tensor.string_value()).element.data
     streamed = all(isinstance(user, tile.DotOp) and user.streamed is not None for user in tile.users(value))
-    return element in BYTES and streamed and tile.into_of(value) is None
+    return element in AS_BYTES and streamed and tile.into_of(value) is None

@@ -10,10 +10,9 @@ from attndsl.ir import spec, tile
 from attndsl.ir.analyses.arrangement import row_axis
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.statements import operations
-from attndsl.ir.traits import Axes
 from attndsl.ir.xdsl import Operation, SSAValue, arith
 
-BYTES = ("i8", "u8")
+AS_BYTES = ("i8", "u8")
 """The element types whose numbers NumPy takes as they are beside those of float32."""
 
 
@@ -22,14 +21,10 @@ def copies_keys(kernel: tile.KernelOp) -> bool:
     axes, rows = AxesAnalysis(), row_axis(kernel)
     elements = {t.sym_name.data: t.element.data for t in spec.declarations(kernel, spec.TensorOp)}
 
-    def features(value: SSAValue) -> Axes:
-        """The axes of a tile of keys that are neither those nor rows."""
+    def has_features(value: SSAValue) -> bool:
+        """Whether a tile of keys has another axis, which is not that of rows."""
         found = axes(value)
-        return (
-            frozenset(a for a in found if a is not rows and not tile.is_key(a))
-            if any(map(tile.is_key, found))
-            else frozenset()
-        )
+        return any(map(tile.is_key, found)) and any(a is not rows and not tile.is_key(a) for a in found)
 
     def is_computed(index: SSAValue) -> bool:
         """Whether an index is no range of keys, shifted or not."""
@@ -40,12 +35,12 @@ def copies_keys(kernel: tile.KernelOp) -> bool:
     def is_copy(op: Operation) -> bool:
         match op:
             case tile.LoadOp():
-                widened = elements[op.tensor.string_value()] not in ("f32", *BYTES)
-                return any(map(is_computed, op.indices)) or (widened and bool(features(op.result)))
+                widened = elements[op.tensor.string_value()] not in ("f32", *AS_BYTES)
+                return any(map(is_computed, op.indices)) or (widened and has_features(op.result))
             case tile.DotOp() | tile.LoopOp() | spec.ToFloatOp():
                 return False
             case arith.MulfOp():
-                return all(map(features, op.operands))
-        return any(map(features, op.results))
+                return all(map(has_features, op.operands))
+        return any(map(has_features, op.results))
 
     return any(is_copy(op) for op in operations(kernel))
