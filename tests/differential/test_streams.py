@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from attndsl.backends.numpy.prelude import PRELUDE
 from attndsl.driver.compile import compile_spec
-from attndsl.testing import Case, Program
+from attndsl.testing import Case
 
-MACHINE = "cpu:slices+numba"
+from .test_compiled import MACHINE, defined, program
 
 SIZES = {"B": 1, "H": 1, "Hq": 2, "Hkv": 1, "M": 1, "N": 3000, "D": 256, "E": 256}
 """Tiles are large enough for a loop."""
@@ -126,28 +126,14 @@ def test_what_is_no_number_stays_one() -> None:
             assert (np.delete(found, 3, axis=0) == 0).all()
 
 
-def compiled(case: Case) -> Program:
-    source = compile_spec(case.spec, case.types, "numpy", machine=MACHINE).source
-    namespace: dict[str, Any] = {}
-    exec(compile(source, "<streamed>", "exec"), namespace)
-    return Program(source, namespace[case.spec.name])
-
-
-def defined(program: Program) -> dict[str, Any]:
-    """All that a program's file defines, by name."""
-    function: Any = program.function
-    names: dict[str, Any] = getattr(function, "__wrapped__", function).__globals__
-    return names
-
-
 @pytest.mark.parametrize("name", ["gqa", "int8_cache", "causal_end"])
 def test_they_agree(name: str, spec_of: Any) -> None:
     pytest.importorskip("numba")
     spec = spec_of(name)
     case = Case.make(spec, dims={dim: size for dim, size in SIZES.items() if dim in spec.dims}, seed=5)
-    program = compiled(case)
-    case.check("numba", program.run(case))
-    assert all(defined(program)[loop].signatures for loop in ("_row_products", "_row_sums"))
+    compiled = program(case)
+    case.check("numba", compiled.run(case))
+    assert all(defined(compiled)[loop].signatures for loop in ("_row_products", "_row_sums"))
 
 
 def test_bytes_are_multiplied_as_memory_holds_them(spec_of: Any) -> None:
@@ -159,9 +145,9 @@ def test_a_key_that_a_row_does_not_see_changes_no_bit_of_it(spec_of: Any) -> Non
     """What is made once more, without it, is made by the same loop: the order of long sums differs."""
     pytest.importorskip("numba")
     case = Case.make(spec_of("causal_end"), dims={**SIZES, "M": 4}, seed=5)
-    program = compiled(case)
+    compiled = program(case)
     v = case.arrays["v"].copy()
     v[..., -1, :] = np.nan  # of the key that the last row alone sees
-    clean, odd = (program.run(each)["o"][..., :-1, :] for each in (case, case.given(v=v)))
-    assert defined(program)["_row_sums"].signatures
+    clean, odd = (compiled.run(each)["o"][..., :-1, :] for each in (case, case.given(v=v)))
+    assert defined(compiled)["_row_sums"].signatures
     np.testing.assert_array_equal(odd.view(np.uint8), clean.view(np.uint8))
