@@ -4,7 +4,9 @@ Why: a program of a short sentence is some thirty operations on tiles of a few h
 longer than the numbers do. Between operations one thread of Python alone can run, so that with full tiles, too, threads
 wait for each other: on two cores for a third of the time. With heads for a batch axis the same operations compute
 several programs at once. How many is chosen at the call: as many as hold no more than `numbers` in a tile, or `least`
-where keys are not copied, and, where programs would be fewer than `fewest`, no more than a quarter of that.
+where keys are not copied, and, where programs would be fewer than `fewest`, no more than a quarter of that. Heads that
+lie side by side behind each key, as `choose-keys` has it, take no room where their keys are not copied: four times as
+many numbers are theirs.
 
 Before:
 
@@ -107,10 +109,11 @@ from dataclasses import dataclass
 from functools import reduce
 
 from attndsl.ir import tile
+from attndsl.ir.analyses.beside import programs_beside
 from attndsl.ir.analyses.copies import copies_keys
 from attndsl.ir.analyses.facts import launch_time
 from attndsl.ir.analyses.lengths import Lengths
-from attndsl.ir.analyses.meeting import apart
+from attndsl.ir.analyses.shared import programs_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import constant, index_constant, insert_before, replace, sort_block
@@ -148,7 +151,7 @@ def _batch_programs(kernel: tile.KernelOp, known: Container[SSAValue], room: Bat
         resting = _resting(program, kernel)
         if _is_batch(program, kernel, resting, made):
             if left is None:
-                step = _together(kernel, begin, known, room)
+                step = _together(kernel, begin, room)
             else:  # as many as are left for one that has all of the variable before
                 step = insert_before(begin, arith.MaxSIOp(_quotient(begin, *left), _number(begin, 1)))
             step.name_hint = f"{program.result.name_hint}_step"
@@ -289,34 +292,21 @@ def _largest_tile(kernel: tile.KernelOp, begin: Operation) -> SSAValue:
     return insert_before(begin, arith.MuliOp(longest(keys), longest(others)))
 
 
-def _together(kernel: tile.KernelOp, begin: Operation, known: Container[SSAValue], room: BatchPrograms) -> SSAValue:
+def _together(kernel: tile.KernelOp, begin: Operation, room: BatchPrograms) -> SSAValue:
     """How many programs are computed together, at least 1."""
     each = insert_before(begin, arith.MaxSIOp(_largest_tile(kernel, begin), _number(begin, 1)), "numbers")
+    copied = copies_keys(kernel)
     most, few = (
         insert_before(begin, arith.FloorDivSIOp(_number(begin, numbers), each))
-        for numbers in (room.numbers, room.numbers // 4)
+        for numbers in (4 * room.numbers if programs_beside(kernel) and not copied else room.numbers, room.numbers // 4)
     )
-    programs = _programs(kernel, begin, known)
+    programs = programs_of(kernel, begin)
     share = insert_before(begin, arith.FloorDivSIOp(programs, _number(begin, room.fewest)))
-    if room.least > 1 and not copies_keys(kernel):
+    if room.least > 1 and not copied:
         pair = insert_before(begin, arith.MinSIOp(share, _number(begin, room.least)))
         few = insert_before(begin, arith.MaxSIOp(few, pair))
     least = insert_before(begin, arith.MaxSIOp(few, _number(begin, 1)))
     return insert_before(begin, arith.MaxSIOp(insert_before(begin, arith.MinSIOp(most, share)), least))
-
-
-def _programs(kernel: tile.KernelOp, begin: Operation, known: Container[SSAValue]) -> SSAValue:
-    """How many programs threads can share, as far as that is known before they run."""
-    found: SSAValue | None = None
-    for program in apart(kernel):
-        extent = program.bound or program.extent
-        if extent not in known or program.step not in known:
-            continue
-        if constant(program.step) != 1:
-            last = insert_before(begin, arith.SubiOp(program.step, _number(begin, 1)))
-            extent = _quotient(begin, insert_before(begin, arith.AddiOp(extent, last)), program.step)
-        found = extent if found is None else insert_before(begin, arith.MuliOp(found, extent), "programs")
-    return found if found is not None else _number(begin, 1)
 
 
 def _number(begin: Operation, value: int) -> SSAValue:

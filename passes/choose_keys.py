@@ -76,25 +76,32 @@ After:
 
 A tile has as many keys, a multiple of `least`, as the largest operation on keys has `products`, and no more than
 `most`. Of up to `few` rows it has `longer` many, unless these are copied: where loops are compiled (`stream-products`)
-keys are read once, and Python's part of a turn counts the more. No thread and no value decides, so that a call has the
-same bits wherever its code runs.
+keys are read once, and Python's part of a turn counts the more. Where heads lie side by side in memory behind each key,
+as in pages, those that are computed together read `beside` numbers of keys in a turn, or four times as many that are
+not copied: what has been read of one head is not far from what the next one reads. No thread and no value decides, so
+that a call has the same bits wherever its code runs.
 
 Requires: tile. Ensures: no launch chooses keys. Exactness: reassociates sums. Idempotent.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 
 from attndsl.choices import KEYS
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.arrangement import row_axis
+from attndsl.ir.analyses.beside import FEW_ROWS, programs_beside
 from attndsl.ir.analyses.copies import copies_keys
 from attndsl.ir.analyses.lengths import Lengths
+from attndsl.ir.analyses.shared import programs_of
 from attndsl.ir.analyses.steps import largest_step
+from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import index_constant, insert_before, replace
+from attndsl.ir.statements import of_kind
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith
 
 
@@ -110,6 +117,8 @@ class ChooseKeys(ModulePass):
     products: int = 1 << 19
     few: int = 0
     longer: int = 4096
+    beside: int = 1 << 18
+    fewest: int = 4
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
@@ -117,6 +126,7 @@ class ChooseKeys(ModulePass):
                 found = [each for each in kernel.body.block.ops if _is_of_keys(each)]
                 if found:
                     keys = self.of_few_rows(kernel, self.keys(kernel))
+                    keys = self.of_programs_beside(kernel, keys)
                     for choice in found:
                         replace(choice, [keys])
 
@@ -156,6 +166,46 @@ class ChooseKeys(ModulePass):
         often = put(arith.FloorDivSIOp(put(index_constant(self.few)), put(arith.MaxSIOp(size, one))))
         longer = put(arith.MuliOp(put(arith.MinSIOp(often, one)), put(index_constant(self.longer))))
         return put(arith.MaxSIOp(keys, longer), "keys")
+
+    def of_programs_beside(self, kernel: tile.KernelOp, keys: SSAValue) -> SSAValue:
+        """How many keys a tile has, where few rows' programs read keys beside each other: all of them have `beside`."""
+        rows, programs = row_axis(kernel), programs_beside(kernel)
+        if not programs:
+            return keys
+        owner = keys.owner
+        assert isinstance(owner, Operation) and owner.next_op is not None
+        put, lengths = partial(insert_before, owner.next_op), Lengths(owner.next_op)
+        size = lengths.of(rows) if rows is not None else 1
+        if isinstance(size, int) and size > FEW_ROWS:
+            return keys
+
+        def number(value: SSAValue | int) -> SSAValue:
+            return put(index_constant(value)) if isinstance(value, int) else value
+
+        def all_of(kind: type[arith.MuliOp | arith.MaxSIOp], values: Iterable[SSAValue | int]) -> SSAValue:
+            return reduce(lambda a, b: put(kind(a, b)), map(number, values))
+
+        one = number(1)
+        together = all_of(arith.MuliOp, map(lengths.values, programs))
+        share = put(arith.FloorDivSIOp(programs_of(kernel, owner.next_op), number(self.fewest)))
+        together = put(arith.MinSIOp(together, put(arith.MaxSIOp(share, one))))
+        each = put(arith.MuliOp(together, all_of(arith.MaxSIOp, _features(kernel, lengths))))
+        if not isinstance(size, int):  # 0 where rows are more: of a choice no size would be known
+            often = put(arith.FloorDivSIOp(number(FEW_ROWS), put(arith.MaxSIOp(size, one))))
+            each = put(arith.MuliOp(each, put(arith.MinSIOp(often, one))))
+        step = max(self.least // 8, 1)
+        numbers = self.beside if copies_keys(kernel) else 4 * self.beside
+        steps = put(arith.FloorDivSIOp(number(numbers // step), put(arith.MaxSIOp(each, one))))
+        most = put(arith.MuliOp(put(arith.MaxSIOp(steps, one)), number(step)))
+        return put(arith.MinSIOp(keys, most), "keys")
+
+
+def _features(kernel: tile.KernelOp, lengths: Lengths) -> list[SSAValue | int]:
+    """How many numbers of a key the tiles have that are read, the largest among them."""
+    axes = AxesAnalysis()
+    read = dict.fromkeys(axes(op.result) for op in of_kind(kernel, tile.LoadOp))
+    of_keys = [each for each in read if any(map(tile.is_key, each))]
+    return list(dict.fromkeys(lengths.of(axis) for each in of_keys for axis in each if not tile.is_key(axis))) or [1]
 
 
 def _is_of_keys(op: object) -> bool:

@@ -64,8 +64,9 @@ After:
     }
 
 On a CPU nothing is launched. With `splits` their number is that, and a condition on extents takes the place of forms:
-the same call has the same bits, whatever shares its programs. There the rows of what merges stay rows of tiles.
-A kernel that runs only `when` something else holds is cut where both do.
+the same call has the same bits, whatever shares its programs. There all that what merges has are rows of tiles. Heads
+that lie side by side behind each key, as in pages, are cut if they have few rows each: they are computed together, so
+that threads share splits. A kernel that runs only `when` something else holds is cut where both do.
 
 Merging streams is a stream: over the splits, of their maxima as scores and of their sums as values. What a spec pins
 with `schedule { split_k = 1 }` stays whole, and where it pins more only the split form is made. A kernel stays as it
@@ -80,10 +81,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from attndsl.checking.symbolic import Expression
 from attndsl.choices import SPLITS
 from attndsl.ir import attn, spec
+from attndsl.ir.analyses.beside import FEW_ROWS, beside
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.conditions import ConditionAttr
 from attndsl.ir.exactness import Exactness
@@ -138,20 +141,31 @@ class SplitReduction(ModulePass):
 def _has_few_programs(kernel: attn.KernelOp, given: SplitReduction) -> ConditionAttr | None:
     """At which calls a kernel has many keys and few programs; None where it has many at nearly all, or none knows.
 
-    Where two variables tell programs apart, as a batch and heads do, there are many.
+    Where two variables tell programs apart, as a batch and heads do, there are many. Those that read keys beside each
+    other are computed together, where their rows are few, and count as one.
     """
+    over, facts, axes = over_of(kernel), Facts(kernel.body.block), AxesAnalysis()
+    if over is None or kernel.unless is not None:
+        return None
     grid = [op for op in kernel.body.block.ops if isinstance(op, attn.GridOp)]
     rows = [op for op in kernel.body.block.ops if isinstance(op, attn.RowOp)]
-    over, facts = over_of(kernel), Facts(kernel.body.block)
-    if over is None or len(grid) > 1 or kernel.unless is not None:
-        return None
+    reads = (op.indices for op in of_kind(kernel, attn.ReadOp))
+    together = beside([op.result for op in grid], reads, lambda index: over.result in axes(index))
+    grid = [op for op in grid if op.result not in together]
     batches, heights = ([room_of(op, facts) for op in each] for each in (grid, rows))
     keys, height, batch = room_of(over, facts), _product(heights), _product(batches)
-    if keys is None or height is None or batch is None:
+    if len(grid) > 1 or keys is None or height is None or batch is None:
         return None
-    tiles: Expression = ("idiv", ("iadd", height, given.rows - 1), given.rows)
-    programs = tiles if batch == 1 else ("imul", batch, tiles)
-    return ConditionAttr(("and", ("ilt", programs, given.splits), ("ige", keys, given.keys)))
+    if together and isinstance(height, int) and height > FEW_ROWS:
+        return None
+    conditions: list[Expression] = [("ige", keys, given.keys // 2 if together else given.keys)]
+    tiles: Expression = 1 if together else ("idiv", ("iadd", height, given.rows - 1), given.rows)
+    programs = _product([batch, tiles])
+    if programs is not None and programs != 1:
+        conditions.insert(0, ("ilt", programs, given.splits))
+    if together and not isinstance(height, int):
+        conditions.append(("ile", height, FEW_ROWS))
+    return ConditionAttr(reduce(lambda a, b: ("and", a, b), conditions))
 
 
 def _product(extents: Sequence[Expression | None]) -> Expression | None:
@@ -160,7 +174,8 @@ def _product(extents: Sequence[Expression | None]) -> Expression | None:
     for extent in extents:
         if extent is None:
             return None
-        product = extent if product == 1 else ("imul", product, extent)
+        if extent != 1:
+            product = extent if product == 1 else ("imul", product, extent)
     return product
 
 
@@ -295,20 +310,23 @@ def _merge(
 ) -> attn.KernelOp:
     """The kernel that folds the states of the splits, and does all that followed the reductions.
 
-    No two rows share what they read, so that each is a program's; unless they are to stay `packed` in tiles.
+    No two rows share what they read, so that each is a program's; unless they are to be `packed` in tiles.
     """
     step, over, copied = _copy(kernel, "merge")
     step.schedule = None  # what a spec pins is for tiles of keys
     choice, name = _choice(over, splits), _split_name(kernel)
     split = insert_before(over, attn.OverOp(name, choice), name)
     copied[keys.result] = split
-    for old, row in zip(_rows(kernel), _rows(step), strict=True):
-        if packed:
+    rows = _rows(step)
+    known = all(limit_of(row) is row.extent for row in rows)  # else where rows end may rest on the program
+    meet = any(write.adds for write in of_kind(step, attn.WriteOp))  # those of a tile would
+    for old, row in zip(_rows(kernel), rows, strict=True):
+        if packed and (meet or not known):
             copied[old.result] = row.result
             continue
-        limit = limit_of(row)
+        limit, kind = limit_of(row), attn.RowOp if packed else attn.GridOp
         bound = limit if limit is not row.extent else None
-        copied[old.result] = insert_before(row, attn.GridOp(row.variable.data, row.extent, bound))
+        copied[old.result] = insert_before(row, kind(row.variable.data, row.extent, bound))
         replace(row, [copied[old.result]])
     for reduction, merging in zip(folded_in(kernel), folded_in(step), strict=True):
         assert not isinstance(merging, attn.ScatterOp), "what adds to elements has no states"

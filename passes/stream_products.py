@@ -67,9 +67,11 @@ After:
       tile.store @o[%i] = %sum : f32
     }
 
-Chosen are products in f32 of rows by what does not rest on them. Whether rows are few, and the rest is large enough to
-wait for a compiler, is known when a call is made: `products` is the number of multiplications from which on it is. The
-others are multiplied as before. What was read as an integer of 8 bits, and is only multiplied so, is not widened.
+Chosen are products in f32 of rows by what does not rest on them, and lies in memory as it is multiplied: what has been
+gathered, widened or computed is in the cache, where a library is as fast. Whether rows are few, and the rest is large
+enough to wait for a compiler, is known when a call is made: `products` is the number of multiplications from which on
+it is. The others are multiplied as before. What was read as an integer of 8 bits, and is only multiplied so, is not
+widened.
 
 Requires: tile. Exactness: bit-exact: the IR leaves the order of a product's sums to the target. Idempotent.
 """
@@ -81,7 +83,7 @@ from dataclasses import dataclass
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.arrangement import batch_axes, row_axis
-from attndsl.ir.analyses.copies import AS_BYTES
+from attndsl.ir.analyses.copies import AS_BYTES, lies
 from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
@@ -105,8 +107,9 @@ class StreamProducts(ModulePass):
                 axes, batch = AxesAnalysis(), batch_axes(kernel)
                 dots = [each for each in operations(kernel) if isinstance(each, tile.DotOp)]
                 for dot in dots:
-                    sides = (rows in axes(value) for value in (dot.lhs, dot.rhs))
-                    if dot.result.type == f32 and sum(sides) == 1 and dot.is_of_matrices(axes, batch):
+                    others = [value for value in (dot.lhs, dot.rhs) if rows not in axes(value)]
+                    matrices = dot.result.type == f32 and len(others) == 1 and dot.is_of_matrices(axes, batch)
+                    if matrices and lies(others[0], axes):
                         dot.streamed = IntegerAttr(self.products, index)
                 kept = named(kernel, tile.KeptOp)
                 results = [result for each in operations(kernel) for result in each.results]

@@ -112,9 +112,14 @@ def _sized(value: SSAValue, ranges: Ranges) -> tuple[Expression, int] | None:
 
 
 def known_limit(extent: SSAValue) -> SSAValue | None:
-    """An extent, or what it is the smaller of, that is of dims and parameters alone; None where there is none."""
+    """An extent, or what it is the smaller of, that is of dims and parameters alone; None where there is none.
+
+    Of an extent that is at least 0 it may be less, where there is nothing.
+    """
     if size_of(extent) is not None:
         return extent
+    if isinstance(extent.owner, arith.MaxSIOp) and constant(extent.owner.rhs) == 0:
+        return known_limit(extent.owner.lhs)
     if isinstance(extent.owner, arith.MinSIOp):
         return next((found for v in extent.owner.operands if (found := known_limit(v)) is not None), None)
     return None

@@ -182,12 +182,14 @@ def _streamed(a, b, least, product=np.matmul, out=None):
     (rows, terms), columns = a.shape[-2:], b.shape[-1]
     turned = rows < columns
     many, others, number, few = (b.mT, a.mT, columns, rows) if turned else (a, b, rows, columns)
-    batch = many.shape[:-2]
-    counted = number * terms * max(few, 2 if many.dtype == np.float32 else 4)
-    if few > 8 or counted < least or others.shape[:-2] != batch or not _has_numba():
-        return product(a.astype(np.float32, copy=False), b.astype(np.float32, copy=False), out=out)
+    batch, whole = many.shape[:-2], many.dtype == np.float32
     along = abs(many.strides[-1]) < abs(many.strides[-2])  # a row, as it lies in memory, has what is summed
     rows, others = (many, others.mT) if along else (many.mT, others)
+    # Between two rows others may lie, of other heads: a loop would want a copy.
+    between = whole and batch[-1:] > (1,) and abs(rows.strides[-3]) < abs(rows.strides[-2])
+    counted = number * terms * max(few, 2 if whole else 4)
+    if few > 8 or between or counted < least or others.shape[:-2] != batch or not _has_numba():
+        return product(a.astype(np.float32, copy=False), b.astype(np.float32, copy=False), out=out)
     found = np.empty((*batch, *((number, few) if along else (few, number))), np.float32)
     for place in np.ndindex(batch):
         other = np.ascontiguousarray(others[place], np.float32)

@@ -47,12 +47,14 @@ def laid(array: Any, how: str) -> Any:
             return np.ascontiguousarray(array[..., ::-1, :])[..., ::-1, :]
         case "turned, apart":
             return np.repeat(np.ascontiguousarray(array.mT), 2, axis=-1)[..., ::2].mT
+        case "between" if array.ndim > 2:
+            return np.ascontiguousarray(array.swapaxes(-3, -2)).swapaxes(-3, -2)
         case "turned, back":
             return np.ascontiguousarray(array.mT[..., ::-1])[..., ::-1].mT
     return array
 
 
-LAYOUTS = ("", "turned", "with gaps", "apart", "back", "turned, apart", "turned, back")
+LAYOUTS = ("", "turned", "with gaps", "apart", "back", "turned, apart", "turned, back", "between")
 
 
 @pytest.mark.parametrize("numba", [False, True])
@@ -99,10 +101,13 @@ def test_a_stream_is_the_product(
 def test_the_way_values_lie_is_that_of_their_copy(how: str) -> None:
     """What is made once more, without what is no number among values, is summed in the same order."""
     random = np.random.default_rng(7)
-    weights, v = random.random((1, 700, 3), np.float32), laid(random.random((1, 700, 40), np.float32), how)
     streamed = helpers(numba=True)["_streamed"]
-    again = streamed(weights.mT, np.nan_to_num(v), 0).mT
-    np.testing.assert_array_equal(streamed(v.mT, weights, 0).view(np.int32), np.ascontiguousarray(again).view(np.int32))
+    for heads in (1, 3):
+        weights, v = random.random((heads, 700, 3), np.float32), laid(random.random((heads, 700, 40), np.float32), how)
+        for part in (v, v[::-1], v[:2]):
+            again = np.ascontiguousarray(streamed(weights[: len(part)].mT, np.nan_to_num(part), 0).mT)
+            found = streamed(part.mT, weights[: len(part)], 0)
+            np.testing.assert_array_equal(found.view(np.int32), again.view(np.int32))
 
 
 @pytest.mark.parametrize("terms", [100, 4000])

@@ -10,7 +10,7 @@ import pytest
 from attndsl.checking.check import check
 from attndsl.ir import attn, spec
 from attndsl.ir.build import build
-from attndsl.ir.rewrite import insert_before
+from attndsl.ir.rewrite import index_constant, insert_before
 from attndsl.ir.sizes import known_limit, size_of
 from attndsl.ir.xdsl import arith
 from attndsl.syntax.source import Source
@@ -66,6 +66,18 @@ def test_a_limit_is_asked_of_kernels_that_stand_in_no_module() -> None:
     extent = insert_before(over, arith.MinSIOp(over.extent, limit))
     module.body.block.detach_op(kernel)
     assert known_limit(extent) is limit
+
+
+def test_what_is_at_least_nothing_has_the_limit_that_it_has_otherwise() -> None:
+    """The keys of a split end where all end, or 0 do; of data that say how many there are a call knows no more."""
+    module = build(check(Source(KEYS)), {})
+    over = next(op for op in module.walk() if isinstance(op, attn.OverOp))
+    assert size_of(over.extent) is None
+    limit = insert_before(over, spec.DimOp("P"))
+    end = insert_before(over, arith.MinSIOp(over.extent, limit))
+    zero, one = (insert_before(over, index_constant(n)) for n in (0, 1))
+    assert known_limit(insert_before(over, arith.MaxSIOp(end, zero))) is limit
+    assert known_limit(insert_before(over, arith.MaxSIOp(end, one))) is None
 
 
 def test_a_size_is_no_larger_than_a_person_reads() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.arrangement import row_axis
+from attndsl.ir.analyses.stored import held_by
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Operation, SSAValue, arith
@@ -28,9 +29,7 @@ def copies_keys(kernel: tile.KernelOp) -> bool:
 
     def is_computed(index: SSAValue) -> bool:
         """Whether an index is no range of keys, shifted or not."""
-        op = index.owner
-        parts = op.operands if isinstance(op, arith.AddiOp | arith.SubiOp) else (index,)
-        return any(not isinstance(part.owner, tile.RangeOp) and any(map(tile.is_key, axes(part))) for part in parts)
+        return any(any(map(tile.is_key, axes(part))) for part in _computed(index))
 
     def is_copy(op: Operation) -> bool:
         match op:
@@ -44,3 +43,18 @@ def copies_keys(kernel: tile.KernelOp) -> bool:
         return any(map(has_features, op.results))
 
     return any(is_copy(op) for op in operations(kernel))
+
+
+def lies(value: SSAValue, axes: AxesAnalysis) -> bool:
+    """Whether a tile's numbers lie in memory as they are multiplied, one range of rows behind another."""
+    load = held_by(value)
+    if load is None or any(axes(part) for index in load.indices for part in _computed(index)):
+        return False
+    return spec.enclosing_tensor(load, load.tensor.string_value()).element.data in ("f32", *AS_BYTES)
+
+
+def _computed(index: SSAValue) -> list[SSAValue]:
+    """What is added up to an index, but for ranges."""
+    op = index.owner
+    parts = op.operands if isinstance(op, arith.AddiOp | arith.SubiOp) else (index,)
+    return [part for part in parts if not isinstance(part.owner, tile.RangeOp)]

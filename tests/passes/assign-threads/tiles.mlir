@@ -37,7 +37,7 @@ tile.kernel @known {
   %b = tile.program "b" to %B step %c1
   %count = tile.load @rows[%b] : index
   %rows = arith.minsi %count, %N : index
-  %stop = arith.maxsi %rows, %c0 : index
+  %stop = arith.maxsi %rows, %c1 : index
   %i0 = tile.program "i" to %rows step %c8
   %i = tile.range "i" from %i0 to %rows size %c8
   %none = tile.broadcast %zero over (%i) : f32 to f32

@@ -54,14 +54,14 @@ tile.kernel @heads {
 // CHECK:      arith.maxsi %[[few]],
 // CHECK:      arith.minsi %[[most]], %[[share]]
 // CHECK-NEXT: %h_step = arith.maxsi
-// CHECK:      arith.maxsi %H,
+// CHECK:      arith.maxsi %H{{\S*}},
 // CHECK-NEXT: arith.floordivsi %h_step,
 // CHECK-NEXT: arith.constant 1
 // CHECK-NEXT: %b_step = arith.maxsi
 // CHECK-NEXT: %b0 = tile.program "b" to %B step %b_step
 // CHECK-NEXT: %b = tile.range "b" from %b0 to %B size %b_step
-// CHECK-NEXT: %h0 = tile.program "h" to %H step %h_step
-// CHECK-NEXT: %h = tile.range "h" from %h0 to %H size %h_step
-// CHECK:      %i0 = tile.program "i" to %M_1 step %size
+// CHECK-NEXT: %h0 = tile.program "h" to %H{{\S*}} step %h_step
+// CHECK-NEXT: %h = tile.range "h" from %h0 to %H{{\S*}} size %h_step
+// CHECK:      %i0 = tile.program "i" to %M{{\S*}} step %size
 // CHECK:      %start = tile.broadcast %none over(%b, %h, %i)
 // CHECK:      tile.load @k[%b, %h, %j, %d]

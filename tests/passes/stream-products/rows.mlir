@@ -1,13 +1,16 @@
 // RUN: attndsl opt %s --passes stream-products
 
-// Products of rows by keys, and by values, whatever they are made of, are streamed, as is what leaves keys out. Keys of 8
-// bits are as memory holds them; values of 8 bits, which something else takes too, and those of 32 bits are widened. A
-// product of what both vary by row, one with a vector, and one of 64 bits are not.
+// Products of rows by keys, and by values, are streamed where memory holds these so, as is what leaves keys out. Keys of 8
+// bits are as memory holds them; values of 8 bits, which something else takes too, are widened. No stream is a product
+// with integers of 32 bits, with what a table places or a function makes, of what both vary by row, with a vector, and one
+// of 64 bits.
 
 spec.tensor @q "input" "f32" ["M", "D"]
 spec.tensor @k "input" "i8" ["N", "D"]
 spec.tensor @v "input" "u8" ["N", "D"]
 spec.tensor @u "input" "i32" ["N", "D"]
+spec.tensor @z "input" "f32" ["N", "D"]
+spec.tensor @table "input" "i32" ["N"]
 spec.tensor @w "input" "f32" ["D"]
 spec.tensor @x "input" "f64" ["N", "D"]
 spec.tensor @y "input" "f64" ["M", "D"]
@@ -41,10 +44,17 @@ tile.kernel @streams {
     %u = spec.to_float %u_int : f32
     %near = math.tanh %v : f32
     %part = tile.dot %score, %v over %j : f32
-    %absent = tile.dot %shown, %u over %j where %seen : f32
+    %absent = tile.dot %shown, %v over %j where %seen : f32
+    %wide = tile.dot %score, %u over %j : f32
+    %entry = tile.load @table[%j] : index
+    %place = spec.mod %entry, %N
+    %row = tile.load @z[%place, %e] : f32
+    %placed = tile.dot %score, %row over %j : f32
     %curved = tile.dot %score, %near over %j : f32
     %some = arith.addf %part, %absent : f32
-    %all = arith.addf %some, %curved : f32
+    %more = arith.addf %some, %wide : f32
+    %most = arith.addf %more, %placed : f32
+    %all = arith.addf %most, %curved : f32
     %next = arith.addf %acc, %all : f32
     tile.kept %k_int, %v_int, %u_int : index, index, index
     tile.yield %next : f32
@@ -63,8 +73,10 @@ tile.kernel @streams {
 
 // CHECK:      %score = tile.dot %q, %k over %d streamed from 1048576 : f32
 // CHECK:      %part = tile.dot %score, %v over %j streamed from 1048576 : f32
-// CHECK-NEXT: %absent = tile.dot %shown, %u over %j where %seen streamed from 1048576 : f32
-// CHECK-NEXT: %curved = tile.dot %score, %near over %j streamed from 1048576 : f32
+// CHECK-NEXT: %absent = tile.dot %shown, %v over %j where %seen streamed from 1048576 : f32
+// CHECK-NEXT: %wide = tile.dot %score, %u over %j : f32
+// CHECK:      %placed = tile.dot %score, %row over %j : f32
+// CHECK-NEXT: %curved = tile.dot %score, %near over %j : f32
 // CHECK:      tile.kept %k_int, %k, %v_int, %u_int : index, f32, index, index
 // CHECK:      %long = tile.dot %y, %x over %d : f64
 // CHECK-NEXT: %batch = tile.dot %q, %q over %d : f32

@@ -1,0 +1,75 @@
+// RUN: attndsl opt %s --passes 'batch-programs{numbers=48}'
+
+// Heads that lie beside each other behind each key may have four times as many numbers together, of keys that are read where
+// they lie; those that a table places, no more than others.
+
+spec.tensor @q "input" "f32" ["H", "M", "D"]
+spec.tensor @k "input" "f32" ["N", "H", "D"]
+spec.tensor @table "input" "i32" ["N"]
+spec.tensor @o "output" "f32" ["H", "M"]
+
+// CHECK-LABEL: tile.kernel @lying
+// CHECK:         %[[room:\S+]] = arith.constant 192 : index
+// CHECK-NEXT:    arith.floordivsi %[[room]], %numbers
+// CHECK-NEXT:    %[[least:\S+]] = arith.constant 12 : index
+// CHECK-NEXT:    arith.floordivsi %[[least]], %numbers
+// CHECK:         %h0 = tile.program "h" to %H{{\S*}} step %h_step
+tile.kernel @lying {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %none = arith.constant 0.0 : f32
+  %size = arith.constant 4 : index
+  %H = spec.dim "H"
+  %M = spec.dim "M"
+  %N = spec.dim "N"
+  %D = spec.dim "D"
+  %h = tile.program "h" to %H step %one
+  %i0 = tile.program "i" to %M step %size
+  %i = tile.range "i" from %i0 to %M size %size
+  %d = tile.range "d" from %zero to %D size %D
+  %q = tile.load @q[%h, %i, %d] : f32
+  %start = tile.broadcast %none over (%i) : f32 to f32
+  %sum = tile.loop %j0 = %zero to %N step %size iter_args(%a = %start) -> (f32) {
+    %j = tile.range "j" from %j0 to %N size %size
+    %k = tile.load @k[%j, %h, %d] : f32
+    %score = tile.dot %q, %k over %d : f32
+    %part = tile.sum %score over %j : f32 to f32
+    %next = arith.addf %a, %part : f32
+    tile.yield %next : f32
+  }
+  tile.store @o[%h, %i] = %sum : f32
+}
+
+// CHECK-LABEL: tile.kernel @placed
+// CHECK:         %[[room:\S+]] = arith.constant 48 : index
+// CHECK-NEXT:    arith.floordivsi %[[room]], %numbers
+// CHECK-NEXT:    %[[least:\S+]] = arith.constant 12 : index
+// CHECK-NEXT:    arith.floordivsi %[[least]], %numbers
+// CHECK:         %h0 = tile.program "h" to %H{{\S*}} step %h_step
+tile.kernel @placed {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %none = arith.constant 0.0 : f32
+  %size = arith.constant 4 : index
+  %H = spec.dim "H"
+  %M = spec.dim "M"
+  %N = spec.dim "N"
+  %D = spec.dim "D"
+  %h = tile.program "h" to %H step %one
+  %i0 = tile.program "i" to %M step %size
+  %i = tile.range "i" from %i0 to %M size %size
+  %d = tile.range "d" from %zero to %D size %D
+  %q = tile.load @q[%h, %i, %d] : f32
+  %start = tile.broadcast %none over (%i) : f32 to f32
+  %sum = tile.loop %j0 = %zero to %N step %size iter_args(%a = %start) -> (f32) {
+    %j = tile.range "j" from %j0 to %N size %size
+    %entry = tile.load @table[%j] : index
+    %place = spec.mod %entry, %N
+    %k = tile.load @k[%place, %h, %d] : f32
+    %score = tile.dot %q, %k over %d : f32
+    %part = tile.sum %score over %j : f32 to f32
+    %next = arith.addf %a, %part : f32
+    tile.yield %next : f32
+  }
+  tile.store @o[%h, %i] = %sum : f32
+}
