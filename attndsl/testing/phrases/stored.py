@@ -14,6 +14,7 @@ stored
     5 | v_pages[table[b, at / S], at % S, group, :]
     4 | v_book[table[b, at / 32], at % 32, group, :]
     v_view[b, {head}, {place}, :]
+    4 | v_inner[b, {place}, {head}, :]
     2 | (v_small[b, {head}, at, :] * v_scale[b, {head}, at] * 0.01)
     4 | v_f8[b, {head}, {place}, :]
     3 | (v_small[b, {head}, at, :] * v_step[b, {head}, at, :] * 0.0078125)
@@ -58,6 +59,7 @@ v        {real}[B, H, N, E]
 v_group  {real}[B, G, N, E]
 v_pages  {real}[C, S, G, E]
 v_book   {real}[C, 32, G, E]
+v_inner  {real}[B, N, G, E]
 v_side   {real}[B, G, N, E + 3]
 v_small  i8[B, G, N, E]
 v_scale  {real}[B, G, N]
