@@ -201,11 +201,12 @@ class ChooseKeys(ModulePass):
 
 
 def _features(kernel: tile.KernelOp, lengths: Lengths) -> list[SSAValue | int]:
-    """How many numbers of a key the tiles have that are read, the largest among them."""
-    axes = AxesAnalysis()
-    read = dict.fromkeys(axes(op.result) for op in of_kind(kernel, tile.LoadOp))
-    of_keys = [each for each in read if any(map(tile.is_key, each))]
-    return list(dict.fromkeys(lengths.of(axis) for each in of_keys for axis in each if not tile.is_key(axis))) or [1]
+    """How long the axes are along which keys have several numbers that are read."""
+    axes, rows = AxesAnalysis(), row_axis(kernel)
+    read = [axes(op.result) for op in of_kind(kernel, tile.LoadOp)]
+    of_keys = frozenset[SSAValue]().union(*(each for each in read if any(map(tile.is_key, each))))
+    found = [op.result for op in of_kind(kernel, tile.RangeOp) if op.result in of_keys and op.result is not rows]
+    return [lengths.of(axis) for axis in found if not tile.is_key(axis)] or [1]
 
 
 def _is_of_keys(op: object) -> bool:
