@@ -4,9 +4,8 @@ Why: a program of a short sentence is some thirty operations on tiles of a few h
 longer than the numbers do. Between operations one thread of Python alone can run, so that with full tiles, too, threads
 wait for each other: on two cores for a third of the time. With heads for a batch axis the same operations compute
 several programs at once. How many is chosen at the call: as many as hold no more than `numbers` in a tile, or `least`
-where keys are not copied, and, where programs would be fewer than `fewest`, no more than a quarter of that. Heads that
-lie side by side behind each key, as `choose-keys` has it, take no room where their keys are not copied: four times as
-many numbers are theirs.
+where keys are not copied, and, where programs would be fewer than `fewest`, no more than a quarter of that. Of heads
+that lie side by side behind each key scores alone count, where their keys are read where they lie (`choose-keys`).
 
 Before:
 
@@ -109,6 +108,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from attndsl.ir import tile
+from attndsl.ir.analyses.arrangement import row_axis
 from attndsl.ir.analyses.beside import programs_beside
 from attndsl.ir.analyses.copies import copies_keys
 from attndsl.ir.analyses.facts import launch_time
@@ -270,10 +270,10 @@ def _broadcast(value: SSAValue, axis: SSAValue) -> tile.BroadcastOp:
     return tile.BroadcastOp(value, [axis])
 
 
-def _largest_tile(kernel: tile.KernelOp, begin: Operation) -> SSAValue:
+def _largest_tile(kernel: tile.KernelOp, begin: Operation, *, of_rows: bool = False) -> SSAValue:
     """How many numbers a tile has at most, before `begin`: its keys or columns times a product's longest other axis.
 
-    Without keys, as in a projection, what products sum over stands for them.
+    Without keys, as in a projection, what products sum over stands for them. Tiles `of_rows` are scores alone.
     """
     axes, lengths = AxesAnalysis(), Lengths(begin)
     ops = operations(kernel)
@@ -289,16 +289,21 @@ def _largest_tile(kernel: tile.KernelOp, begin: Operation) -> SSAValue:
     if not keys:
         keys = [op for op in walked if any(isinstance(dot, tile.DotOp) and dot.over is op.result for dot in ops)]
     others = [op for op in walked if op not in keys] or keys
+    if of_rows:
+        others = [op for op in others if op.result is row_axis(kernel)] or others
     return insert_before(begin, arith.MuliOp(longest(keys), longest(others)))
 
 
 def _together(kernel: tile.KernelOp, begin: Operation, room: BatchPrograms) -> SSAValue:
     """How many programs are computed together, at least 1."""
-    each = insert_before(begin, arith.MaxSIOp(_largest_tile(kernel, begin), _number(begin, 1)), "numbers")
     copied = copies_keys(kernel)
+    each = held = insert_before(begin, arith.MaxSIOp(_largest_tile(kernel, begin), _number(begin, 1)), "numbers")
+    if not copied and programs_beside(kernel):
+        scores = _largest_tile(kernel, begin, of_rows=True)
+        held = insert_before(begin, arith.MaxSIOp(scores, _number(begin, 1)), "scores")
     most, few = (
-        insert_before(begin, arith.FloorDivSIOp(_number(begin, numbers), each))
-        for numbers in (4 * room.numbers if programs_beside(kernel) and not copied else room.numbers, room.numbers // 4)
+        insert_before(begin, arith.FloorDivSIOp(_number(begin, numbers), tiles))
+        for numbers, tiles in ((room.numbers, held), (room.numbers // 4, each))
     )
     programs = programs_of(kernel, begin)
     share = insert_before(begin, arith.FloorDivSIOp(programs, _number(begin, room.fewest)))

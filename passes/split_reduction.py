@@ -66,8 +66,8 @@ After:
 On a CPU nothing is launched. With `splits` their number is that, and a condition on extents takes the place of forms:
 the same call has the same bits, whatever shares its programs. There all that is merged are rows of tiles, but where
 data tell how many rows there are, or where these meet. Heads that lie side by side behind each key, as in pages, are
-cut if they have few rows each: they are computed together, so that threads share splits. A kernel that runs only `when`
-something else holds is cut where both do.
+cut if they have few rows each, and many keys together: they are computed together, so that threads share splits. A
+kernel that runs only `when` something else holds is cut where both do.
 
 Merging streams is a stream: over the splits, of their maxima as scores and of their sums as values. What a spec pins
 with `schedule { split_k = 1 }` stays whole, and where it pins more only the split form is made. A kernel stays as it
@@ -145,28 +145,46 @@ def _has_few_programs(kernel: attn.KernelOp, given: SplitReduction) -> Condition
     Where two variables tell programs apart, as a batch and heads do, there are many. Those that read keys beside each
     other are computed together, where their rows are few, and count as one.
     """
-    over, facts, axes = over_of(kernel), Facts(kernel.body.block), AxesAnalysis()
+    over, facts = over_of(kernel), Facts(kernel.body.block)
     if over is None or kernel.unless is not None:
         return None
     grid = [op for op in kernel.body.block.ops if isinstance(op, attn.GridOp)]
     rows = [op for op in kernel.body.block.ops if isinstance(op, attn.RowOp)]
-    reads = (op.indices for op in of_kind(kernel, attn.ReadOp))
-    together = beside([op.result for op in grid], reads, lambda index: over.result in axes(index))
-    grid = [op for op in grid if op.result not in together]
-    batches, heights = ([room_of(op, facts) for op in each] for each in (grid, rows))
-    keys, height, batch = room_of(over, facts), _product(heights), _product(batches)
-    if len(grid) > 1 or keys is None or height is None or batch is None:
+    together = _beside(grid, rows, over)
+    grid = [op for op in grid if op not in together]
+    batches, heights, heads = ([room_of(op, facts) for op in each] for each in (grid, rows, together))
+    keys, height, batch, number = room_of(over, facts), _product(heights), _product(batches), _product(heads)
+    if len(grid) > 1 or keys is None or height is None or batch is None or number is None:
         return None
-    if together and isinstance(height, int) and height > FEW_ROWS:
+    if not together:
+        tiles: Expression = ("idiv", ("iadd", height, given.rows - 1), given.rows)
+        programs = tiles if batch == 1 else ("imul", batch, tiles)
+        return ConditionAttr(("and", ("ilt", programs, given.splits), ("ige", keys, given.keys)))
+    if isinstance(height, int) and height > FEW_ROWS:
         return None
-    conditions: list[Expression] = [("ige", keys, given.keys // 2 if together else given.keys)]
-    tiles: Expression = 1 if together else ("idiv", ("iadd", height, given.rows - 1), given.rows)
-    programs = _product([batch, tiles])
-    if programs is not None and programs != 1:
-        conditions.insert(0, ("ilt", programs, given.splits))
-    if together and not isinstance(height, int):
+    conditions: list[Expression] = [("ige", keys, given.keys // 2)]
+    if number != 1:  # there is as much to read as pays for a merge
+        conditions.append(("ige", ("imul", number, keys), 4 * given.keys))
+    if batch != 1:
+        conditions.append(("ilt", batch, given.splits))
+    if not isinstance(height, int):
         conditions.append(("ile", height, FEW_ROWS))
     return ConditionAttr(reduce(lambda a, b: ("and", a, b), conditions))
+
+
+def _beside(grid: Sequence[attn.GridOp], rows: Sequence[attn.RowOp], over: attn.OverOp) -> list[attn.GridOp]:
+    """The variables of programs that are computed together: they read keys beside each other, and end none of a row.
+
+    Without rows nothing multiplies matrices, and programs stay apart.
+    """
+    axes, kernel = AxesAnalysis(), over.parent_op()
+    if not rows or kernel is None:
+        return []
+    reads = (op.indices for op in of_kind(kernel, attn.ReadOp))
+    found = beside([op.result for op in grid], reads, lambda index: over.result in axes(index))
+    ends = [over.extent, *(() if over.start is None else (over.start,)), *(op.extent for op in rows)]
+    ending = frozenset[SSAValue]().union(*map(axes, ends))
+    return [op for op in grid if op.result in found and op.result not in ending]
 
 
 def _product(extents: Sequence[Expression | None]) -> Expression | None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from attndsl.ir import tile
+from attndsl.ir.analyses.arrangement import row_axis
+from attndsl.ir.analyses.meeting import resting_on
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.statements import of_kind
 from attndsl.ir.xdsl import SSAValue
@@ -32,8 +34,15 @@ def beside(
 
 
 def programs_beside(kernel: tile.KernelOp) -> list[tile.ProgramOp]:
-    """Those of a kernel that reads for one value of each of their variables, in order."""
+    """Those of a kernel of rows that reads for one value of each of their variables, in order.
+
+    Not those on which it rests where keys or rows end: they cannot be computed together.
+    """
     axes, programs = AxesAnalysis(), of_kind(kernel, tile.ProgramOp)
+    if row_axis(kernel) is None:
+        return []
     reads = (op.indices for op in of_kind(kernel, tile.LoadOp))
     found = beside([op.result for op in programs], reads, lambda index: any(map(tile.is_key, axes(index))))
-    return [op for op in programs if op.result in found]
+    ends = [end for op in of_kind(kernel, tile.LoopOp) for end in (op.lb, op.ub, op.row_start, op.row_stop)]
+    ends += [op.extent for op in programs]
+    return [op for op in programs if op.result in found and resting_on(op.result, kernel).isdisjoint(ends)]

@@ -1,4 +1,4 @@
-"""Which kernels copy the keys that they multiply. An analysis of a `tile` kernel, for CPUs, before heads are batched.
+"""Which kernels copy the keys that they multiply, which tiles lie in memory so. An analysis of `tile`, for CPUs.
 
 What lies one behind another in memory, in the type that it is computed with, is no copy; nor are bytes, where products
 take them as they are. A scale of each key is taken off a product's operand later (`gather-scales`).
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.arrangement import row_axis
+from attndsl.ir.analyses.facts import leaves
 from attndsl.ir.analyses.stored import held_by
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.statements import operations
@@ -18,7 +19,10 @@ AS_BYTES = ("i8", "u8")
 
 
 def copies_keys(kernel: tile.KernelOp) -> bool:
-    """Whether tiles of keys and features are gathered, widened or computed."""
+    """Whether tiles of keys and features are gathered, widened or computed, before heads are batched.
+
+    What is read under a condition that reads data is gathered.
+    """
     axes, rows = AxesAnalysis(), row_axis(kernel)
     elements = {t.sym_name.data: t.element.data for t in spec.declarations(kernel, spec.TensorOp)}
 
@@ -31,11 +35,14 @@ def copies_keys(kernel: tile.KernelOp) -> bool:
         """Whether an index is no range of keys, shifted or not."""
         return any(any(map(tile.is_key, axes(part))) for part in _computed(index))
 
+    def reads_data(op: tile.LoadOp) -> bool:
+        return op.where is not None and any(isinstance(leaf.owner, tile.LoadOp) for leaf in leaves(op.where))
+
     def is_copy(op: Operation) -> bool:
         match op:
             case tile.LoadOp():
                 widened = elements[op.tensor.string_value()] not in ("f32", *AS_BYTES)
-                return any(map(is_computed, op.indices)) or (widened and has_features(op.result))
+                return any(map(is_computed, op.indices)) or ((widened or reads_data(op)) and has_features(op.result))
             case tile.DotOp() | tile.LoopOp() | spec.ToFloatOp():
                 return False
             case arith.MulfOp():

@@ -1,7 +1,7 @@
 // RUN: attndsl opt %s --passes 'batch-programs{numbers=48}'
 
-// Heads that lie beside each other behind each key may have four times as many numbers together, of keys that are read where
-// they lie; those that a table places, no more than others.
+// Of heads that lie beside each other behind each key scores alone count, where keys are read where they lie; those that a
+// table places count as those of others.
 
 spec.tensor @q "input" "f32" ["H", "M", "D"]
 spec.tensor @k "input" "f32" ["N", "H", "D"]
@@ -9,8 +9,9 @@ spec.tensor @table "input" "i32" ["N"]
 spec.tensor @o "output" "f32" ["H", "M"]
 
 // CHECK-LABEL: tile.kernel @lying
-// CHECK:         %[[room:\S+]] = arith.constant 192 : index
-// CHECK-NEXT:    arith.floordivsi %[[room]], %numbers
+// CHECK:         %scores = arith.maxsi
+// CHECK-NEXT:    %[[room:\S+]] = arith.constant 48 : index
+// CHECK-NEXT:    arith.floordivsi %[[room]], %scores
 // CHECK-NEXT:    %[[least:\S+]] = arith.constant 12 : index
 // CHECK-NEXT:    arith.floordivsi %[[least]], %numbers
 // CHECK:         %h0 = tile.program "h" to %H{{\S*}} step %h_step
