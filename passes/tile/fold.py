@@ -129,11 +129,14 @@ class TileFold:
     def scatter(self, op: attn.ScatterOp, plan: ContractionPlan, where: list[SSAValue]) -> None:
         """Adds to elements what all rows of the tile have for the keys, each of which is an element's own.
 
-        A GPU takes what a row does not see to be finite: who reads the sums asks whether they are, and makes them anew.
+        Without rows it is what the program has. A GPU takes what a row does not see to be finite: who reads the sums asks whether they are, and makes them anew.
         """
         lowering, at, block = self.lowering, self.at, self.block
-        assert at.rows is not None
-        value = lowering.contract(plan, at.rows, None, where, at, block, exact=not lowering.fixed)
+        if at.rows is None:
+            product = lowering.finish(plan, lowering.product(None, plan.left, at, block), at, block)
+            value = at.build.select(where, product, block)
+        else:
+            value = lowering.contract(plan, at.rows, None, where, at, block, exact=not lowering.fixed)
         indices = [lowering.get(place, at) for place in op.indices]
         assert not any(at.rows in at.build.axes(place) for place in indices), "rows of a tile have no elements apart"
         there = at.build.conjunction(at.before_end, block)

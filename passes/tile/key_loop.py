@@ -255,7 +255,8 @@ class KeyLoop:
                 plan = contraction(op.body, over, axes, self.condition_axes(op) | {over})
                 return [replace(plan, precise=op.precise is not None)]
             case attn.ScatterOp():
-                return [product(factors_of(op.value), self.lowering.rows[0].result, axes)]
+                factors, rows = factors_of(op.value), self.lowering.rows
+                return [product(factors, rows[0].result, axes) if rows else ContractionPlan("loop", tuple(factors), ())]
             case _:
                 return []
 
