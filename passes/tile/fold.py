@@ -129,7 +129,8 @@ class TileFold:
     def scatter(self, op: attn.ScatterOp, plan: ContractionPlan, where: list[SSAValue]) -> None:
         """Adds to elements what all rows of the tile have for the keys, each of which is an element's own.
 
-        Without rows it is what the program has. A GPU takes what a row does not see to be finite: who reads the sums asks whether they are, and makes them anew.
+        Without rows it is what the program has. A GPU takes what a row does not see to be finite: who reads the sums
+        asks whether they are, and makes them anew.
         """
         lowering, at, block = self.lowering, self.at, self.block
         if at.rows is None:

@@ -9,7 +9,9 @@ spec.tensor @o "output" "f32" ["B", "M"]
 // CHECK-LABEL: tile.kernel @adds
 // CHECK:         tile.loop %i = %{{\S+}} to %M
 // CHECK:           %seen = arith.cmpi sle, %j, %i : index
-// CHECK:           %[[two:\S+]] = arith.mulf %{{\S+}}, %y : f32
+// CHECK:           arith.addf
+// CHECK-NEXT:      %[[one:\S+]] = arith.mulf %x, %y : f32
+// CHECK-NEXT:      %[[two:\S+]] = arith.mulf %[[one]], %y : f32
 // CHECK-NEXT:      %[[shown:\S+]] = arith.select %seen, %[[two]], %{{\S+}} : f32
 // CHECK-NEXT:      tile.store @o[%b, %i] = %[[shown]] adds along(%j) : f32
 attn.kernel @adds {
