@@ -113,7 +113,7 @@ from attndsl.ir.analyses.beside import programs_beside
 from attndsl.ir.analyses.copies import copies_keys
 from attndsl.ir.analyses.facts import launch_time
 from attndsl.ir.analyses.lengths import Lengths
-from attndsl.ir.analyses.shared import programs_of
+from attndsl.ir.analyses.shared import programs_of, whole_times
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import constant, index_constant, insert_before, replace, sort_block
@@ -153,7 +153,7 @@ def _batch_programs(kernel: tile.KernelOp, known: Container[SSAValue], room: Bat
             if left is None:
                 step = _together(kernel, begin, room)
             else:  # as many as are left for one that has all of the variable before
-                step = insert_before(begin, arith.MaxSIOp(_quotient(begin, *left), _number(begin, 1)))
+                step = insert_before(begin, arith.MaxSIOp(whole_times(begin, *left), _number(begin, 1)))
             step.name_hint = f"{program.result.name_hint}_step"
             left = step, program.extent
             made.append(_batch(program, kernel, resting, step))
@@ -316,9 +316,3 @@ def _together(kernel: tile.KernelOp, begin: Operation, room: BatchPrograms) -> S
 
 def _number(begin: Operation, value: int) -> SSAValue:
     return insert_before(begin, index_constant(value))
-
-
-def _quotient(anchor: Operation, numbers: SSAValue, each: SSAValue) -> SSAValue:
-    """How often `each` goes into so many; it counts as 1 where it is less."""
-    least = each if (constant(each) or 0) > 0 else insert_before(anchor, arith.MaxSIOp(each, _number(anchor, 1)))
-    return insert_before(anchor, arith.FloorDivSIOp(numbers, least))

@@ -21,9 +21,13 @@ def programs_of(kernel: tile.KernelOp, begin: Operation) -> SSAValue:
         if constant(step) != 1:
             step = copy_before(begin, step, copies)
             last = insert_before(begin, arith.SubiOp(step, insert_before(begin, index_constant(1))))
-            extent = insert_before(begin, arith.AddiOp(extent, last))
-            if not (constant(step) or 0) > 0:
-                step = insert_before(begin, arith.MaxSIOp(step, insert_before(begin, index_constant(1))))
-            extent = insert_before(begin, arith.FloorDivSIOp(extent, step))
+            extent = whole_times(begin, insert_before(begin, arith.AddiOp(extent, last)), step)
         found = extent if found is None else insert_before(begin, arith.MuliOp(found, extent), "programs")
     return found if found is not None else insert_before(begin, index_constant(1))
+
+
+def whole_times(anchor: Operation, numbers: SSAValue, each: SSAValue) -> SSAValue:
+    """How often `each` goes into so many; it counts as 1 where it is less."""
+    if not (constant(each) or 0) > 0:
+        each = insert_before(anchor, arith.MaxSIOp(each, insert_before(anchor, index_constant(1))))
+    return insert_before(anchor, arith.FloorDivSIOp(numbers, each))
