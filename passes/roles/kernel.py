@@ -14,7 +14,14 @@ from attndsl.ir import spec, tile
 from attndsl.ir.analyses.role_boxes import put_of
 from attndsl.ir.analyses.role_loads import through_registers
 from attndsl.ir.analyses.role_parts import Multiplied, size_of_axis
-from attndsl.ir.analyses.role_room import begins_mixed, first_are_longest, goes_in_order, holds_queries, scores_ahead
+from attndsl.ir.analyses.role_room import (
+    CONSUMER_REGISTERS,
+    begins_mixed,
+    first_are_longest,
+    goes_in_order,
+    holds_queries,
+    scores_ahead,
+)
 from attndsl.ir.analyses.role_shares import after_loops
 from attndsl.ir.rings import BYTES, BoardOp, OrderOp
 from attndsl.ir.roles import (
@@ -47,8 +54,8 @@ from attndsl.passes.roles.endings import slow_of
 from attndsl.passes.roles.shares import Carried
 from attndsl.passes.roles.turned import TurnedBuilder
 
-PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
-"""A thread's: two groups of consumers leave the one warp that copies as few as there can be."""
+PRODUCER_REGISTERS = 24
+"""A thread's of the one warp that copies."""
 
 BESIDE_LOADER = {False: (72, 208), True: (120, 184)}
 """A thread's of the role that loads, and of consumers: where it reads what is copied for it, and where memory."""
@@ -97,7 +104,8 @@ class RolesKernel(TurnedBuilder):
         loads, registers = bool(found.loaded), CONSUMER_REGISTERS
         if loads:
             own, registers = BESIDE_LOADER[through_registers(found, found.loaded)]
-        self.held, self.ahead = holds_queries(found, registers), scores_ahead(found)
+        self.held = holds_queries(found, registers)
+        self.ahead = not self.held and scores_ahead(found)
         # Values that are NaN or infinite make sums NaN, with weights of 0 too: a tile that has such is computed again.
         self.begins_mixed = self.again is not None and self.order is None and begins_mixed(found)
         self.board = BoardOp("numbers", BOARD_STAGES, found.consumers + loads)
@@ -338,10 +346,10 @@ class RolesKernel(TurnedBuilder):
             if self.found.adding:
                 self._release_all()
             elif asked is not None and not covered:
-                self._release([asked])
+                self._release_asked(asked)
             self._finish(state)
             if asked is not None and covered:
-                self._release([asked])
+                self._release_asked(asked)
             return
         state, weights = (list(self.started), self._no_weights()) if self.begins_mixed else self._first_turn()
         if self.mixed is None or self.found.shares:
@@ -482,6 +490,10 @@ class RolesKernel(TurnedBuilder):
             pairs = zip(self.found.scoring, views, strict=True)
             self.asked = [self._factor(product, view.result) for product, view in pairs]
         return views[0]
+
+    def _release_asked(self, asked: ViewOp) -> None:
+        """Releases queries of turns of which there may be none: what these read into registers has arrived by then."""
+        self._add(ReleaseOp(asked.ring.string_value(), asked.stage, fenced=self.held))
 
     def _factor(self, product: Multiplied, queries: SSAValue) -> SSAValue:
         """The queries that a product of scores takes, in registers, or in memory that threads fill."""
