@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -231,9 +232,12 @@ def uniform(value: SSAValue) -> int | float | bool | None:
 
 
 def attribute(value: int | float | bool, type_: Attribute) -> IntegerAttr | FloatAttr:
-    """A number as an attribute of a type: index, i1 or floating-point."""
+    """A number as an attribute of a type: index, i1 or floating-point, of which those too large are infinities."""
     if isinstance(type_, AnyFloat):
-        return FloatAttr(float(value), type_)
+        try:
+            return FloatAttr(float(value), type_)
+        except OverflowError:
+            return FloatAttr(math.copysign(math.inf, value), type_)
     assert isinstance(type_, (IndexType, IntegerType))
     return IntegerAttr(int(value), type_)
 
