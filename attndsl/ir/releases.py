@@ -57,6 +57,9 @@ def verify_role(role: roles.RoleOp) -> None:
     for op in operations(role):
         if isinstance(op, OF_OTHERS[type(role)]):
             raise VerifyException(f"{op.name} is what another role does")
+        among = op.relay.among if isinstance(op, roles.HandOp) and isinstance(op.relay, ExchangeOp) else None
+        if among is not None and isinstance(role, roles.ConsumersOp) and among != role.count:
+            raise VerifyException("what consumers exchange is exchanged among all of them")
     for block in {op.parent for op in operations(role)}:
         if block is not None:
             _Walk().block(block)

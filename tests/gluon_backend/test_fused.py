@@ -242,6 +242,15 @@ def test_what_is_amiss_in_an_exchange_is_found(plant: Callable[[ModuleOp], None]
         held(module, case)
 
 
+def test_all_consumers_exchange() -> None:
+    """With a barrier for fewer a stage would be full before the last has handed on its own."""
+    module = fused("mha backward")
+    (exchange,) = each(module, ExchangeOp)
+    exchange.among = IntegerAttr(1, index)  # type: ignore[attr-defined]
+    with pytest.raises(VerifyException, match="exchanged among all of them"):
+        module.verify()
+
+
 def test_it_stands_in_the_place_of_kernels_that_there_are() -> None:
     module = fused("mha backward")
     for kernel in [op for op in module.body.block.ops if isinstance(op, tile.KernelOp) and op.instead is None][1:]:
