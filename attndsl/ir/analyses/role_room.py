@@ -185,9 +185,7 @@ def is_looked_up(found: Roled) -> bool:
 
 
 def _is_looked_up(found: Roled, end: SSAValue) -> bool:
-    return any(
-        isinstance(value.owner, tile.LoadOp) and found.rows.result in _made_of(value) for value in _made_of(end)
-    )
+    return any(isinstance(value.owner, tile.LoadOp) and found.rows.result in _made_of(value) for value in _made_of(end))
 
 
 def _made_of(value: SSAValue) -> set[SSAValue]:
