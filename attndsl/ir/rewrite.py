@@ -237,7 +237,7 @@ def attribute(value: int | float | bool, type_: Attribute) -> IntegerAttr | Floa
         try:
             return FloatAttr(float(value), type_)
         except OverflowError:
-            return FloatAttr(math.copysign(math.inf, value), type_)
+            return FloatAttr(math.inf if value > 0 else -math.inf, type_)
     assert isinstance(type_, (IndexType, IntegerType))
     return IntegerAttr(int(value), type_)
 

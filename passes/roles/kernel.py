@@ -104,8 +104,7 @@ class RolesKernel(TurnedBuilder):
         loads, registers = bool(found.loaded), CONSUMER_REGISTERS
         if loads:
             own, registers = BESIDE_LOADER[through_registers(found, found.loaded)]
-        self.held = holds_queries(found, registers)
-        self.ahead = not self.held and scores_ahead(found)
+        self.held, self.ahead = holds_queries(found, registers), scores_ahead(found)
         # Values that are NaN or infinite make sums NaN, with weights of 0 too: a tile that has such is computed again.
         self.begins_mixed = self.again is not None and self.order is None and begins_mixed(found)
         self.board = BoardOp("numbers", BOARD_STAGES, found.consumers + loads)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.role_loads import through_registers
 from attndsl.ir.analyses.role_parts import Box, Roled, features_of
-from attndsl.ir.analyses.role_room import CONSUMER_REGISTERS, holds_queries, is_looked_up
+from attndsl.ir.analyses.role_room import holds_queries, is_looked_up
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.meaning import is_approximate, is_elementwise
 from attndsl.ir.xdsl import Operation, arith, math
@@ -67,8 +67,10 @@ H100), of bf16, roles took so much of the time of the plain form of 32 x 4 heads
 """
 
 
-TURNED_KEYS = {1.5: 512}
+ONE_SUM, SEVERAL_SUMS, TURNED_KEYS = 1.35, 1.5, 512
 """The same of turns of several scores, as gradients have, whose sums do not run on under the next turn.
+
+How long a score's arithmetic takes at most where all sums are of the same weights, and where not, and the keys.
 
 On an H200 kernels of gradients took so much of the time of the plain form, of bf16, 32 x 4 heads of 4096 keys and as
 many numbers at fewer keys: those of queries, then those of keys and values.
@@ -141,7 +143,7 @@ def least_keys(found: Roled) -> int:
     if found.fed or any(isinstance(each, Box) and row in axes(each.value) for each in found.beside):
         return min(ENOUGH_KEYS.values())
     several = not found.rotates and len({each.left for each in found.summing}) > 1
-    if several and is_looked_up(found) and not holds_queries(found, CONSUMER_REGISTERS):
+    if several and is_looked_up(found) and not holds_queries(found):
         # On an H200 gradients of keys and values of documents took 1.15 of the time of the plain form with 128
         # features: half of their turns are mixed, and masks have few registers beside several sums.
         raise NoGain("data say which keys a turn of several sums has, and most of its tiles are mixed")
@@ -150,7 +152,8 @@ def least_keys(found: Roled) -> int:
         # by a profiler, and as long in a suite that keeps the GPU hot; with a mask 1.08, and 64 features 1.11 to 1.14.
         raise NoGain("one kernel that adds up was no faster than two, whose sums are the same each time")
     arithmetic, products = arithmetic_of(found) - _saved(found), products_of(found)
-    for most, keys in (ENOUGH_KEYS if found.rotates else TURNED_KEYS).items():
+    turned = {SEVERAL_SUMS if several else ONE_SUM: TURNED_KEYS}
+    for most, keys in (ENOUGH_KEYS if found.rotates else turned).items():
         if arithmetic <= most * products:
             return keys
     raise NoGain(f"the arithmetic of a score takes {arithmetic / products:.3g} times as long as its products")
