@@ -123,12 +123,12 @@ def _turns_hold_queries(found: Roled) -> bool:
     """Whether turns of several scores have few keys, and take queries from registers.
 
     That pays where each tile of rows begins at a key of its own, as in a window, or as those for gradients of keys and
-    values under a causal mask: of few turns several are mixed, and of a smaller tile more is needed. On an H200, of
+    values under a causal mask: of few turns several are mixed, and of a smaller tile less is masked. On an H200, of
     4096 keys, gradients of queries took 0.84 of the time in a window of 1024 with 128 features, 0.96 with 64 and 0.90
     with 96, of documents 0.90 and 0.89; those of keys and values of 64 features 0.91 in a window, 0.98 under a causal
-    mask, 0.94 of 2048 keys and 0.87 of 1024, with softcap 0.88, of documents 0.67; of 96 features 0.65 and 0.64.
-    Without a mask 64 features took 1.03, and gradients of queries under a causal mask, whose turns begin at the first
-    key, 1.03 to 1.08.
+    mask, 0.94 of 2048 keys and 0.87 of 1024, with softcap 0.88, of documents 0.67; those of 96 features, which spilled
+    with 128 keys, 0.65 in a window and 0.64 under a causal mask. Without a mask 64 features took 1.03, and gradients of
+    queries under a causal mask, whose turns begin at the first key, 1.03 to 1.08.
     """
     if found.rotates or found.adding or found.rows.result not in _made_of(found.loops[0].lb):
         return False

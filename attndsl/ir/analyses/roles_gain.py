@@ -79,7 +79,7 @@ many numbers at fewer keys: those of queries, then those of keys and values.
 | --- | --- | --- | --- | --- |
 | 128 features, no mask | 0.5, 0.4 | 0.82, 0.97 | | |
 | 128 features, causal | 0.5, 0.4 | 0.80, 1.00 | 0.78, 1.01 | 0.80, 1.01 |
-| 64 features, no mask | 1, 0.8 | 0.96, 0.94 | 0.95, 0.97 | 0.95, 0.97 |
+| 64 features, no mask | 1, 0.8 | 0.92 to 1.03, 0.94 to 0.97 | 0.95, 0.97 | 0.95, 0.97 |
 | 64 features, causal | 1, 0.8 | 0.87, 0.93 | 0.85, 0.87 | 0.82, 0.83 |
 | 64 features, softcap | 0.7, 0.5 | 0.77, 0.67 | 0.83, 0.71 | 0.83, 0.74 |
 | 64 features, ALiBi | -, 1.1 | -, 0.90 | -, 0.83 | |
