@@ -20,6 +20,7 @@ CHARACTERS = 20
 TEXT = torch.randint(CHARACTERS, (4, 33), generator=torch.Generator().manual_seed(0))
 
 PROCESS = f"""
+import os
 import sys
 
 import torch
@@ -36,6 +37,7 @@ parallel(torch.load(f"{{folder}}/text")[rank::2]).backward()
 torch.save([parameter.grad for parameter in model.parameters()], f"{{folder}}/{{rank}}")
 distributed.barrier()  # neither leaves while the other is still connected to it
 distributed.destroy_process_group()
+os._exit(0)  # threads of gloo outlive the group: one that drops a tensor while Python ends would abort the process
 """
 """One of two processes, each of which is given half of the lines."""
 

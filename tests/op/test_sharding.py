@@ -62,7 +62,9 @@ def work(rank, path):
             torch.testing.assert_close(part.grad.full_tensor(), each.grad)
         if one == two:
             assert list(o.placements) == [one]
+    dist.barrier()  # neither leaves while the other is still connected to it
     dist.destroy_process_group()
+    os._exit(0)  # threads of gloo outlive the group: one that drops a tensor while Python ends would abort the process
 
 if __name__ == "__main__":
     mp.spawn(work, args=(sys.argv[1],), nprocs=2)
