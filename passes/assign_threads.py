@@ -54,7 +54,7 @@ After:
       %4 = arith.maxsi %i_size, %3 : index
       %5 = arith.muli %4, %D : index
       %step = arith.muli %5, %j_size : index
-      %6 = arith.constant 1048576 : index
+      %6 = arith.constant 786432 : index
       %7 = arith.cmpi sge, %step, %6 : index
       %8 = arith.constant 3 : index
       %9 = arith.muli %M, %8 : index
@@ -63,7 +63,7 @@ After:
       %12 = arith.maxsi %M, %11 : index
       %13 = arith.muli %12, %D : index
       %call = arith.muli %13, %N : index
-      %14 = arith.constant 16777216 : index
+      %14 = arith.constant 25165824 : index
       %15 = arith.cmpi sge, %call, %14 : index
       %worth = arith.andi %7, %15 : i1
       tile.threads share "i" where %worth
@@ -128,8 +128,8 @@ class AssignThreads(ModulePass):
     name = "assign-threads"
     exactness = Exactness.EXACT
 
-    least: int = 1 << 20
-    least_call: int = 1 << 24
+    least: int = 3 << 18
+    least_call: int = 3 << 23
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:

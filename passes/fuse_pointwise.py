@@ -72,7 +72,8 @@ After:
     }
 
 A chain ends where a product needs it, or something is written into a home. What takes a sum of the chain and is no part
-of it follows it. Operations whose loops no compiler makes vector instructions of stay alone, as a logarithm, and so do
+of it follows it. Where a part of a tile is masked (`mask-edges`), that is a pass over this part, and over no condition.
+Operations whose loops no compiler makes vector instructions of stay alone, as a logarithm, and so do
 reductions along the axis in which numbers lie side by side: in a loop each would wait for the one before. Of numbers in
 f64 the exponential would lose digits. What `tile.present` and its like say of operations that are fused is left out:
 it is for passes that come before.
@@ -121,7 +122,10 @@ VECTORISED: tuple[type[Operation], ...] = (
 
 @dataclass(frozen=True)
 class FusePointwise(ModulePass):
-    """Makes one pass over the elements of a tile of each chain; it is worth it where a tile has `numbers` elements."""
+    """Makes one pass over the elements of a tile of each chain; it is worth it where a tile has `numbers` elements.
+
+    Those of all programs that are computed together count.
+    """
 
     name = "fuse-pointwise"
     exactness = Exactness.EXACT
@@ -134,8 +138,9 @@ class FusePointwise(ModulePass):
                 tiles = _Tiles(kernel)
                 worth = _Worth(kernel, self.numbers)
                 for block in [block for each in [kernel, *operations(kernel)] for block in _blocks(each)]:
-                    for chain in list(tiles.chains(block)):
-                        _fuse(chain, worth.of(tiles.ordered(chain.axes - tiles.batch)))
+                    for find in (tiles.masks, tiles.chains):
+                        for chain in list(find(block)):
+                            _fuse(chain, worth.of(tiles.ordered(chain.axes)))
 
 
 def _blocks(op: Operation) -> list[Block]:
@@ -184,6 +189,18 @@ class _Tiles:
         """Axes as tiles have them."""
         return sorted(axes, key=self._order.__getitem__)
 
+    def masks(self, block: Block) -> Iterator[_Chain]:
+        """The masks of a part of a tile, each with what is computed for its condition alone, along that part."""
+        for op in [op for op in block.ops if isinstance(op, tile.MaskOp) and op.result.type == f32]:
+            chain, before = _Chain(self.axes(op.result), [op]), op.prev_op
+            while before is not None and type(before) in VECTORISED and op.over in self.axes(before.results[0]):
+                if not all(user in chain.members for user in tile.users(before.results[0])):
+                    break
+                chain.members.insert(0, before)
+                before = before.prev_op
+            if all(map(_has_known_size, chain.axes)):
+                yield chain
+
     def chains(self, block: Block) -> Iterator[_Chain]:
         """The chains of a block that save a pass over a tile."""
         chain: _Chain | None = None
@@ -201,11 +218,11 @@ class _Tiles:
             chain = _Chain(self.axes(op.results[0]), [op]) if self._is_of_tile(op) else None
 
     def _is_of_tile(self, op: Operation) -> bool:
-        """Whether an operation makes a tile of two axes or more, number by number."""
+        """Whether an operation makes a tile of two axes or more beside those of a batch, number by number."""
         if type(op) not in VECTORISED or op.results[0].type not in (f32, i1, index) or op.results[0] in self._kept:
             return False
         axes = self.axes(op.results[0])
-        return len(axes - self.batch) > 1 and any(map(tile.is_key, axes)) and all(map(_has_known_size, axes))
+        return len(axes - self.batch) > 1 and all(map(_has_known_size, axes))
 
     def _extends(self, chain: _Chain, op: Operation) -> bool:
         """Whether an operation is computed in the same pass as a chain."""

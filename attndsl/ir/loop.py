@@ -282,7 +282,8 @@ class FusedOp(IRDLOperation):
     """What is computed in one pass over the elements of a tile: chains of pointwise operations, and reductions of them.
 
     Its values are those of what `tile.yield` names; each element is read once, and what is not named is never stored.
-    An operation takes no reduction that stands beside it: that is whole when all elements have been passed. `where`
+    An operation takes no reduction that stands beside it: that is whole when all elements have been passed. What masks
+    a part of a tile stands alone, with its condition: the elements are those of the part. `where`
     says of which calls a pass over elements is worth it; elsewhere each operation makes a tile of its own. That is for
     an emitter to read: the values are the same.
 

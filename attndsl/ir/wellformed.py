@@ -188,7 +188,10 @@ def verify_fused(op: tile.FusedOp) -> None:
         raise VerifyException("tells calls apart by their dims and parameters")
     inner = list(op.body.block.ops)
     for each in inner:
-        if not (is_elementwise(each) or isinstance(each, (*FOLDING, tile.BroadcastOp, tile.IntoOp, tile.YieldOp))):
+        if isinstance(each, tile.MaskOp):
+            if each.value.owner in inner or list(op.end.values) != [each.result]:
+                raise VerifyException("masks a part of a tile, and does nothing else")
+        elif not (is_elementwise(each) or isinstance(each, (*FOLDING, tile.BroadcastOp, tile.IntoOp, tile.YieldOp))):
             raise VerifyException(f"fuses pointwise operations and their reductions, not {each.name}")
         reduced = any(isinstance(value.owner, FOLDING) and value.owner in inner for value in each.operands)
         if reduced and not isinstance(each, tile.YieldOp):

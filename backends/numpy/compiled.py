@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from attndsl.backends.names import Names
 from attndsl.backends.numpy.expressions import NumPyExpressions, dtype, literal
 from attndsl.backends.numpy.pointwise import NUMPY_SPELLINGS
+from attndsl.backends.numpy.writable import mask_of
 from attndsl.backends.text import COMPARISON_SIGNS
 from attndsl.backends.writer import Writer
 from attndsl.ir import spec, tile
@@ -68,14 +69,19 @@ class _Function:
         self.names = Names(("np",))
         self.arguments: dict[str, str] = {}
         self.results = list(op.end.values)
+        self.mask = mask_of(op.res[0]) if op.res else None
         self.inner = [each for each in op.body.block.ops if not isinstance(each, tile.IntoOp | tile.YieldOp)]
         used = dict.fromkeys(value for each in self.inner for value in computed_with(each))
         self.given = [value for value in used if value.owner not in self.inner and uniform(value) is None]
         homes = [value for value in self.results if tile.into_of(value) is not None]
         self.arrays = {value: self.parameter(value) for value in (*self.given, *homes)}
-        self.axes = text.ordered(frozenset[Axis]().union(*map(text.axes, self.arrays)))
+        axes = text.ordered(frozenset[Axis]().union(*map(text.axes, self.arrays)))
+        self.axes = [*dict.fromkeys(map(self.walked, axes))]
         self.sizes = {axis: self.size(axis) for axis in self.axes}
         self.places = {axis: self.names.fresh(axis.name_hint or "n") for axis in self.axes}
+        if self.mask is not None:
+            self.arrays[self.mask.result] = self.arrays[self.mask.value]
+            self.places[self.mask.whole] = self.place(self.mask)
         self.numbers: dict[SSAValue, str] = {}
 
     def lines(self) -> list[str]:
@@ -87,7 +93,7 @@ class _Function:
             loops[summed : summed + 1] = self.in_parts(self.axes[summed])
         at: list[list[str]] = [[] for _ in range(len(loops) + 1)]
         for value in self.given:
-            own = self.text.axes_of(value)
+            own = [*map(self.walked, self.text.axes_of(value))]
             if read := self.read(value):
                 place = self.axes.index(own[-1]) + 1 if own else 0
                 at[place + (place > summed)].append(read)
@@ -134,12 +140,28 @@ class _Function:
         shape = f"({', '.join(sizes)})" if len(sizes) > 1 else sizes[0]
         return f"np.{'zeros' if _folds(value.owner) else 'empty'}({shape}, {dtype(value.type)})"
 
+    def walked(self, axis: Axis) -> Axis:
+        """The axis of the loop that walks an axis: of what is masked it walks a part."""
+        return self.mask.over if self.mask is not None and axis is self.mask.whole else axis
+
+    def place(self, mask: tile.MaskOp) -> str:
+        """The place along the whole axis of what is masked: it is handed in as a whole, since a part of it has gaps."""
+        before = self.text.before(mask.over, mask.whole)
+        place = self.places[mask.over]
+        return f"{self.given_as(before, 'before')} + {place}" if before else place
+
     def parameter(self, value: SSAValue) -> str:
         """The parameter for a value, or for what lies where that is to lie: the caller has one name for both."""
-        code = self.text.names[value] if tile.into_of(value) is not None else self.text[value].code
+        named = self.mask.result if self.mask is not None and value is self.mask.value else value
+        lives = named is not value or tile.into_of(value) is not None
+        hint = value.name_hint or "t"
+        code = self.text.names[named] if lives else self.text[value].code
+        return self.given_as(code, f"{hint}s" if self.text.axes(value) else hint)
+
+    def given_as(self, code: str, hint: str) -> str:
+        """The parameter for an expression of the caller."""
         if code not in self.arguments:
-            hint = value.name_hint or "t"
-            self.arguments[code] = self.names.fresh(f"{hint}s" if self.text.axes(value) else hint)
+            self.arguments[code] = self.names.fresh(hint)
         return self.arguments[code]
 
     def size(self, axis: Axis) -> str:
@@ -178,10 +200,12 @@ class _Function:
 
     def spelled(self, op: Operation) -> str:
         """The expression of a pointwise operation."""
-        operands = [*map(self.operand, op.operands)]
+        operands = [*map(self.operand, computed_with(op))]
         match op:
             case arith.CmpiOp() | arith.CmpfOp():
                 return f"{operands[0]} {COMPARISON_SIGNS[predicate(op)]} {operands[1]}"
+            case tile.MaskOp():
+                return "{1} if {2} else {0}".format(*operands)
             case spec.ToFloatOp():
                 return f"np.float32({operands[0]})"
             case arith.XOrIOp() if constant(op.rhs) is True:
@@ -202,6 +226,8 @@ def computed_with(op: Operation) -> Sequence[SSAValue]:
             return [op.lhs, op.rhs]
         case tile.BroadcastOp():
             return [op.value]
+        case tile.MaskOp():
+            return [op.value, op.fill, op.where]
     return op.operands
 
 

@@ -22,7 +22,7 @@ from attndsl.backends.numpy.expressions import NumPyExpressions, literal
 from attndsl.backends.numpy.legal import LEGAL
 from attndsl.backends.numpy.prelude import PRELUDE
 from attndsl.backends.numpy.scratch import Scratch
-from attndsl.backends.numpy.writable import is_last_use, is_writable
+from attndsl.backends.numpy.writable import is_last_use, is_writable, mask_of
 from attndsl.backends.text import ATOM, helpers_called
 from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
@@ -272,6 +272,10 @@ class _Emitter:
             if (into := tile.into_of(value)) is not None:
                 for statement in self.scratch.declared(into, op.parent):
                     self.out.line(statement)
+            elif (mask := mask_of(value)) is not None:
+                if result in self.names:
+                    self.names.bind(value, self.names[result])
+                self.write_over(mask)
             else:
                 hint = "seen" if result.type == i1 else "t"
                 self.names.bind(value, self.names.fresh(result.name_hint or hint))
@@ -295,7 +299,7 @@ class _Emitter:
         for result, new, old in zip(op.results, made, kept, strict=True):
             if old in self.names and is_last_use(old, op):
                 self.names.bind(result, self.names[old])
-            lives = tile.into_of(old) is not None and not isinstance(new.owner, tile.MaskOp)
+            lives = tile.into_of(old) is not None and mask_of(new) is None
             if isinstance(new.owner, Operation) and new.owner.next_op is then.last_op and not lives:
                 self.names.bind(new, self.names[result])
         self.out.line(f"if {self.condition(op.cond, self.text[op.cond].code)}:")
@@ -329,12 +333,17 @@ class _Emitter:
                 self.out.line("pass")
 
     def mask(self, op: tile.MaskOp) -> None:
-        """A part of a tile that is written over, in a copy where the tile is a view or is read afterwards."""
+        """A part of a tile that is written over."""
+        if not isinstance(op.parent_op(), tile.FusedOp):
+            self.write_over(op)
+        self.out.line(self.text.masked(op))
+
+    def write_over(self, op: tile.MaskOp) -> None:
+        """Gives what a mask makes the name of its tile, or of a copy where the tile is a view or is read afterwards."""
         if op.value in self.names and is_writable(op.value, op):
             self.names.bind(op.result, self.names[op.value])
         else:
             self.out.line(f"{self.names[op.result]} = {self.text[op.value].within(ATOM)}.copy()")
-        self.out.line(self.text.masked(op))
 
     def store(self, op: tile.StoreOp) -> None:
         if self.shared is None or self.shared.steps is None or not op.meets:

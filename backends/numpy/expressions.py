@@ -374,9 +374,16 @@ class NumPyExpressions(Values):
         """The slice of an array's axis that holds a part of its values."""
         inner, outer = self.span(part), self.span(whole)
         before = "" if outer.start == "0" else f" - {outer.start}"
-        start = "" if inner.start == outer.start else f"{inner.start}{before} "
+        start = f"{self.before(part, whole)} ".lstrip()
         stop = "" if inner.stop == outer.stop else f" {inner.stop}{before}"
         return f"{start}:{stop}"
+
+    def before(self, part: Axis, whole: Axis) -> str:
+        """How many values of an axis stand before a part of them; nothing where none do."""
+        inner, outer = self.span(part), self.span(whole)
+        if inner.start == outer.start:
+            return ""
+        return inner.start if outer.start == "0" else f"{inner.start} - {outer.start}"
 
     def reduce(self, op: tile.ReduceOp, *more: str) -> Text:
         """A reduction; `more` are arguments that NumPy takes beside those that say what is reduced.
@@ -429,9 +436,10 @@ def _changed_between(first: Operation, last: Operation) -> set[SSAValue]:
     changed: set[SSAValue] = set()
     op = first.next_op
     while op is not None and op is not last:
-        if isinstance(op, tile.MaskOp):
-            changed.add(op.value)
-        elif isinstance(op, scf.IfOp):
+        for inner in op.walk() if isinstance(op, tile.FusedOp) else (op,):
+            if isinstance(inner, tile.MaskOp):
+                changed.add(inner.value)
+        if isinstance(op, scf.IfOp):
             changed.update(operand for region in op.regions for operand in list(region.block.ops)[-1].operands)
         op = op.next_op
     return changed

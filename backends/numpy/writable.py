@@ -29,6 +29,14 @@ def _is_new(value: SSAValue) -> bool:
     return isinstance(op, tile.DotOp | tile.MaskOp) or type(op) in NUMPY_SPELLINGS
 
 
+def mask_of(value: SSAValue) -> tile.MaskOp | None:
+    """The operation that masks a part of an array to make a value, by itself or as all that is fused."""
+    owner = value.owner
+    if isinstance(owner, tile.FusedOp):
+        owner = owner.made(value).owner
+    return owner if isinstance(owner, tile.MaskOp) else None
+
+
 def sharing(value: SSAValue, op: Operation) -> Iterator[SSAValue]:
     """The values that may have the array of one when an operation reads it, of those that could be read afterwards.
 

@@ -344,6 +344,14 @@ TILE_RULES = [
         fused("%n = arith.negf %a : f32 tile.into @h[%i, %o] = %n : f32 tile.yield %n : f32"),
         "writes over what it reads, in @h",
     ),
+    (
+        fused(
+            "%p = arith.cmpi slt, %part, %M : index "
+            "%m = tile.mask %a along %i with %zero where %p over %part : f32 "
+            "%n = arith.negf %m : f32 tile.yield %n : f32"
+        ).replace("%t = tile.fused", '%part = tile.range "i" from %i0 to %N size %c4 %t = tile.fused'),
+        "masks a part of a tile, and does nothing else",
+    ),
     (fused("tile.yield %y : f32", "%e"), "tells calls apart by their dims and parameters"),
     (fused("tile.yield %c0 : index"), "gives values of other types than what is fused"),
     (fused("%n = arith.negf %y : f32"), "is not a terminator"),

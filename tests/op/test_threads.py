@@ -94,7 +94,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_large_calls_do(asked: list[int]) -> None:
-    q, k, v = np.ones((3, 2, 2, 260, 64), np.float32)
+    q, k, v = np.ones((3, 2, 2, 320, 64), np.float32)
     attndsl.load(EXAMPLES / "causal_end.attn")(q=q, k=k, v=v)
     assert asked == [3]
 

@@ -61,13 +61,13 @@ tile.kernel @ragged {
 // CHECK-NEXT:    %[[i:\S+]] = arith.maxsi %i_size, %[[few]] : index
 // CHECK-NEXT:    %[[id:\S+]] = arith.muli %[[i]], %D : index
 // CHECK-NEXT:    %step = arith.muli %[[id]], %[[j]] : index
-// CHECK-NEXT:    %[[least:\S+]] = arith.constant 1048576 : index
+// CHECK-NEXT:    %[[least:\S+]] = arith.constant 786432 : index
 // CHECK-NEXT:    %[[large:\S+]] = arith.cmpi sge, %step, %[[least]] : index
 // CHECK:         %[[rows:\S+]] = arith.maxsi %M,
 // CHECK-NEXT:    %[[row_terms:\S+]] = arith.muli %[[rows]], %D : index
 // CHECK-NEXT:    %[[sentence:\S+]] = arith.muli %[[row_terms]], %[[N]] : index
 // CHECK-NEXT:    %call = arith.muli %[[sentence]], %B : index
-// CHECK-NEXT:    %[[least_call:\S+]] = arith.constant 16777216 : index
+// CHECK-NEXT:    %[[least_call:\S+]] = arith.constant 25165824 : index
 // CHECK-NEXT:    %[[large_call:\S+]] = arith.cmpi sge, %call, %[[least_call]] : index
 // CHECK-NEXT:    %worth = arith.andi %[[large]], %[[large_call]] : i1
 // CHECK-NEXT:    tile.threads share "i" where %worth

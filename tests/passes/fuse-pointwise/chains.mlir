@@ -2,7 +2,8 @@
 
 // Rows lie last. A mask, a shift, an exponential, its sums and a factor of each key are one pass over a tile; what takes
 // the sums follows it, and what is said of what is fused is left out. The product needs the tile: it ends the chain. A
-// maximum is no part of one, nor is a hyperbolic tangent, which is a tile of its own; nor is what has no axis of keys.
+// maximum is no part of one, nor is a hyperbolic tangent, which is a tile of its own. What a state becomes is one pass
+// too, over features and rows.
 
 spec.tensor @q "input" "f32" ["M", "D"]
 spec.tensor @k "input" "f32" ["N", "D"]
@@ -78,5 +79,10 @@ tile.kernel @chains rows last {
 // CHECK-NEXT:   tile.yield
 // CHECK-NEXT: }
 // CHECK-NEXT: arith.addf %l1, [[T]]
-// CHECK-NEXT: tile.dot [[W]], %v over %j
-// CHECK-NOT:  tile.fused
+// CHECK-NEXT: %part = tile.dot [[W]], %v over %j
+// CHECK-NEXT: %s2 = tile.fused where %large_1 -> (f32) {
+// CHECK-NEXT:   [[HALF:%\w+]] = arith.negf %part : f32
+// CHECK-NEXT:   [[S2:%\w+]] = arith.addf %s1, [[HALF]] : f32
+// CHECK-NEXT:   tile.yield [[S2]] : f32
+// CHECK-NEXT: }
+// CHECK-NEXT: tile.yield {{%\w+}}, %s2
