@@ -71,7 +71,7 @@ Chosen are products in f32 of rows by what does not rest on them, and lies in me
 gathered, widened or computed is in the cache, where a library is as fast. Whether rows are few, and the rest is large
 enough to wait for a compiler, is known when a call is made: `products` is the number of multiplications from which on
 it is. The others are multiplied as before. What was read as an integer of 8 bits, and is only multiplied so, is not
-widened.
+widened; f16 is, in tiles of `halves` numbers or more by loops as well, as NumPy takes six passes over a tile for that.
 
 Requires: tile. Exactness: bit-exact: the IR leaves the order of a product's sums to the target. Idempotent.
 """
@@ -89,7 +89,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import say
 from attndsl.ir.statements import named, operations
-from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass, SSAValue, f32, index
+from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass, Operation, SSAValue, f32, index
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,7 @@ class StreamProducts(ModulePass):
     exactness = Exactness.EXACT
 
     products: int = 1 << 20
+    halves: int = 1 << 14
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
@@ -111,9 +112,18 @@ class StreamProducts(ModulePass):
                     matrices = dot.result.type == f32 and len(others) == 1 and dot.is_of_matrices(axes, batch)
                     if matrices and lies(others[0], axes):
                         dot.streamed = IntegerAttr(self.products, index)
+                halves = any(map(_widens_half, operations(kernel)))
+                kernel.by_loops = IntegerAttr(self.halves, index) if halves else None
                 kept = named(kernel, tile.KeptOp)
                 results = [result for each in operations(kernel) for result in each.results]
                 say(kernel, tile.KeptOp, [v for v in results if v in kept or _is_of_bytes(v, kept)])
+
+
+def _widens_half(op: Operation) -> bool:
+    """Whether an operation reads f16 as f32."""
+    if not isinstance(op, tile.LoadOp) or op.result.type != f32:
+        return False
+    return spec.enclosing_tensor(op, op.tensor.string_value()).element.data == "f16"
 
 
 def _is_of_bytes(value: SSAValue, kept: Collection[SSAValue]) -> bool:

@@ -121,7 +121,7 @@ def compiled(options: Options) -> tuple[Step, ...]:
         Step(
             "stream-products",
             "after keep-stored, and assign-homes: what lies in a home is widened",
-            {"products": 4 * options.keys**2},
+            {"products": 4 * options.keys**2, "halves": numbers // 4},
         ),
         Step("fuse-pointwise", "after assign-homes: what is written where ends a chain", {"numbers": numbers // 4}),
     )

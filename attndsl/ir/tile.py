@@ -150,7 +150,8 @@ class KernelOp(IRDLOperation):
     or a tensor's stride `[@k, 1]`. No integer that `tile.narrow` names is further from 0.
 
     `strided` names the tensors whose strides code is made for, and made again for others; that of the last axis of a
-    tensor always counts. Where it widens `by bits`, bf16 is widened as a pattern of bits, by a shift.
+    tensor always counts. Where it widens `by bits`, bf16 is widened as a pattern of bits, by a shift; what is
+    `widened by loops` are tiles of f16 `from` so many numbers on.
     """
 
     name = "tile.kernel"
@@ -164,6 +165,7 @@ class KernelOp(IRDLOperation):
     bounds = opt_prop_def(ArrayAttr)
     strided = opt_prop_def(ArrayAttr[SymbolRefAttr])
     by_bits = opt_prop_def(UnitAttr)
+    by_loops = opt_prop_def(IntegerAttr[IndexType])
     rows_last = opt_prop_def(UnitAttr)
     body = region_def("single_block")
     traits = traits_def(NoTerminator(), IsolatedFromAbove(), WellFormed())
@@ -171,7 +173,8 @@ class KernelOp(IRDLOperation):
         "$entry (`form` $form^)? (`when` $when^)? (`unless` $unless^)? (`instead` `of` $instead^)? "
         "(`schedules` $schedules^)? "
         "(`scheduled` `as` $scheduled_as^)? (`bounds` $bounds^)? (`strided` $strided^)? "
-        "(`widens` `by` `bits` $by_bits^)? (`rows` `last` $rows_last^)? $body attr-dict"
+        "(`widens` `by` `bits` $by_bits^)? (`widened` `by` `loops` `from` $by_loops^)? "
+        "(`rows` `last` $rows_last^)? $body attr-dict"
     )
 
     def __init__(self, name: str, form: StringAttr | None = None, body: Region | None = None) -> None:

@@ -199,7 +199,8 @@ class NumPyAccess:
         if not array:
             return Text(f"{target}({text.code})")
         if (element, target) == ("f16", "np.float32"):
-            return Text(f"_from_f16({text.code})")
+            least = self.text.by_loops
+            return Text(f"_from_f16({text.code})" if least is None else f"_from_many_f16({text.code}, {least})")
         same = (element, target) in (("f32", "np.float32"), ("f64", "np.float64"))
         return text if same else Text(f"{text.code}.astype({target})")
 

@@ -76,6 +76,7 @@ class NumPyExpressions(Values):
         super().arrange(kernel)
         self.kept, self.wraps = named(kernel, tile.KeptOp), named(kernel, tile.WrapsOp)
         self.batch = batch_axes(kernel)
+        self.by_loops = None if kernel.by_loops is None else kernel.by_loops.value.data
 
     # --- values
 

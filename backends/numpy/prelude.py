@@ -247,6 +247,28 @@ def _from_f16(numbers):
     wide *= np.float32(2.0**112)
     return wide
 ''',
+    "_widen": '''
+@_compiled
+def _widen(bits, wide):
+    """float32 numbers from the bits of float16 ones, as `_from_f16` makes them, and Inf and NaN."""
+    for j in range(bits.shape[0]):
+        for x in range(bits.shape[1]):
+            number = np.int32(bits[j, x])
+            placed = np.int32(np.int32(number << np.int32(13)) & np.int32(-0x70000001))
+            odd = np.int32(placed | np.int32(0x70000000)).view(np.float32)
+            finite = placed.view(np.float32) * np.float32(2.0**112)
+            wide[j, x] = odd if (number & 0x7C00) == 0x7C00 else finite
+''',
+    "_from_many_f16": '''
+def _from_many_f16(numbers, least):
+    """float32 numbers from float16 ones: of matrices with so many by a loop that is compiled."""
+    if numbers.ndim < 2 or numbers.shape[-2] * numbers.shape[-1] < least or not _has_numba():
+        return _from_f16(numbers)
+    bits, wide = numbers.view(np.int16), np.empty(numbers.shape, np.float32)
+    for place in np.ndindex(numbers.shape[:-2]):
+        _widen(np.ascontiguousarray(bits[place]), wide[place])
+    return wide
+''',
     "_from_bf16": '''
 def _from_bf16(bits):
     """float32 numbers from the bits of bfloat16 ones."""

@@ -92,7 +92,7 @@ def test_code_that_numba_compiles_has_two_passes_more_and_longer_steps() -> None
     assert [step.spelling for step in fused if step not in plain] == [
         "choose-keys{least=512 most=2048 products=524288 few=4 longer=4096}",
         "batch-programs{numbers=262144 least=2}",
-        "stream-products{products=1048576}",
+        "stream-products{products=1048576 halves=16384}",
         "fuse-pointwise{numbers=16384}",
     ]
     added = ("stream-products", "fuse-pointwise")

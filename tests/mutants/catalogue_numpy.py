@@ -175,3 +175,15 @@ def later_of_equal_scores_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys whose scores tie are ranked from the last one."""
     sort = 'np.argsort(-found, kind="stable")[:count]'
     rewords(monkeypatch, prelude.PRELUDE, "_top", sort, 'np.argsort(found, kind="stable")[::-1][:count]')
+
+
+@planted("numpy", "numpy")
+def edge_at_the_beginning_of_a_tile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop masks as many keys as it should, but the first ones of a tile."""
+    monkeypatch.setattr(compiled._Function, "place", lambda function, mask: function.places[mask.over])
+
+
+@planted("numpy", "numpy")
+def infinity_of_f16_is_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop that widens f16 makes 65536 of Inf."""
+    rewords(monkeypatch, prelude.PRELUDE, "_widen", "odd if (number & 0x7C00) == 0x7C00 else finite", "finite")
