@@ -26,12 +26,13 @@ def _alone_in_steps(tiles, worth):
     tiles(_All())
 ''',
     "_compiled": '''
-_LOOPS = []
+_LOOPS = {}
 
 
 def _compiled(function, *rules):
     """Leaves a function of plain loops to Numba, which compiles it when it is first called, by more `rules` of LLVM."""
-    _LOOPS.append((function, {"contract", *rules}))
+    rules = {"contract", *rules}
+    _LOOPS[function.__name__] = lambda numba: numba.njit(nogil=True, error_model="numpy", fastmath=rules)(function)
     return function
 ''',
     "_exp": '''
@@ -59,8 +60,8 @@ def _has_numba():
         import numba
     except ImportError:
         return False
-    for function, rules in _LOOPS:
-        globals()[function.__name__] = numba.njit(nogil=True, error_model="numpy", fastmath=rules)(function)
+    for name, made in _LOOPS.items():
+        globals()[name] = made(numba)
     return True
 ''',
     "_int64": '''
@@ -130,14 +131,43 @@ def _by_eights(a, b, out=None):
     product = np.matmul(a.reshape(*a.shape[:-2], rows // 8, 8, terms), b[..., None, :, :], out=slices)
     return product.reshape(*product.shape[:-3], rows, columns)
 ''',
+    "_fetch": '''
+def _fetch(rows, row, column):
+    """Has memory bring near what is read soon. Nobody waits for that, and past the end of an array nothing is read."""
+
+
+def _fetching(numba):
+    """What a compiled loop has in its place: an instruction."""
+    from llvmlite.ir import FunctionType, IntType, VoidType
+    from numba.core import cgutils
+    from numba.extending import intrinsic
+
+    whole, place = IntType(32), IntType(8).as_pointer()
+    kind = FunctionType(VoidType(), [place, whole, whole, whole])
+
+    def put(context, builder, signature, arguments):
+        rows = context.make_array(signature.args[0])(context, builder, arguments[0])
+        address = cgutils.get_item_pointer(context, builder, signature.args[0], rows, arguments[1:])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(prefetch, [builder.bitcast(address, place), whole(0), whole(3), whole(1)])  # to read data, soon
+        return context.get_dummy_value()
+
+    return intrinsic(lambda context, rows, row, column: (numba.void(rows, numba.intp, numba.intp), put))
+
+
+_LOOPS["_fetch"] = _fetching
+''',
     "_row_products": '''
 def _row_products(rows, few, out):
     """The products of rows with a few others, of these four at once: a row is read from memory once."""
-    fours = len(few) // 4 * 4
+    fours, width, line = len(few) // 4 * 4, rows.shape[1], 64 // rows.itemsize
+    ahead = 1 + 8192 // max(width * rows.itemsize, 1)
     for j in range(len(rows)):
+        for x in range(0, width, line):
+            _fetch(rows, j + ahead, x)
         for i in range(0, fours, 4):
             a = b = c = d = np.float32(0)
-            for x in range(rows.shape[1]):
+            for x in range(width):
                 number = np.float32(rows[j, x])
                 a += number * few[i, x]
                 b += number * few[i + 1, x]
@@ -146,7 +176,7 @@ def _row_products(rows, few, out):
             out[j, i], out[j, i + 1], out[j, i + 2], out[j, i + 3] = a, b, c, d
         for i in range(fours, len(few)):
             a = np.float32(0)
-            for x in range(rows.shape[1]):
+            for x in range(width):
                 a += np.float32(rows[j, x]) * few[i, x]
             out[j, i] = a
 
@@ -157,19 +187,23 @@ _compiled(_row_products, "reassoc", "nsz")  # sums in the order of vector instru
 @_compiled
 def _row_sums(rows, weights, out):
     """The sums of rows by a few columns of weights: of 512 rows each, so that none grows far beyond its terms."""
-    part = np.empty(out.shape, np.float32)
+    part, width, line = np.empty(out.shape, np.float32), rows.shape[1], 64 // rows.itemsize
+    ahead = 2 + 8192 // max(width * rows.itemsize, 1)
     out[:] = 0
     for start in range(0, len(rows), 512):
         part[:] = 0
         stop = min(start + 512, len(rows))
         for j in range(start, stop - 1, 2):
+            for x in range(0, width, line):
+                _fetch(rows, j + ahead, x)
+                _fetch(rows, j + 1 + ahead, x)
             for i in range(len(out)):
                 a, b = weights[j, i], weights[j + 1, i]
-                for x in range(rows.shape[1]):
+                for x in range(width):
                     part[i, x] += a * np.float32(rows[j, x]) + b * np.float32(rows[j + 1, x])
         if (stop - start) % 2:
             for i in range(len(out)):
-                for x in range(rows.shape[1]):
+                for x in range(width):
                     part[i, x] += weights[stop - 1, i] * np.float32(rows[stop - 1, x])
         out += part
 ''',

@@ -19,7 +19,7 @@ from .test_compiled import MACHINE, defined, program
 SIZES = {"B": 1, "H": 1, "Hq": 2, "Hkv": 1, "M": 1, "N": 3000, "D": 256, "E": 256}
 """Tiles are large enough for a loop."""
 
-HELPERS = ("_compiled", "_row_products", "_row_sums", "_has_numba", "_streamed")
+HELPERS = ("_compiled", "_fetch", "_row_products", "_row_sums", "_has_numba", "_streamed")
 
 
 @cache
