@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -72,13 +72,17 @@ class InputChanged(AssertionError):
 
 @dataclass(frozen=True)
 class Case:
-    """The arrays and parameters of a call; a type variable that `types` lacks is f32."""
+    """The arrays and parameters of a call; a type variable that `types` lacks is f32.
+
+    Inputs that are `left_out`, whose arrays are full of their defaults, say nothing of the types that it computes with.
+    """
 
     spec: Spec
     types: Mapping[str, str]
     dims: Mapping[str, int]
     params: Mapping[str, Number]
     arrays: Mapping[str, Array]
+    left_out: Collection[str] = ()
 
     def __repr__(self) -> str:
         return f"<Case of {self.spec.name}, {', '.join(f'{k}={v}' for k, v in {**self.types, **self.dims}.items())}>"
@@ -152,7 +156,7 @@ class Case:
     def bounds(self, narrowed: bool) -> dict[str, Array]:
         """What rounding explains of each element of each output before it is stored; see `error_bounds`."""
         if narrowed not in self._bounded:
-            elements = {self.element(name) for name in self.spec.tensors}
+            elements = {self.element(name) for name in self.spec.tensors if name not in self.left_out}
             rounding = rounding_of(elements, narrowed)
             self._bounded[narrowed] = with_bounds(self.spec, self.arrays, self.params, rounding)
         return self._bounded[narrowed][1]

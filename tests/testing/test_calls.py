@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,27 @@ def test_what_two_inputs_tell_together_one_of_them_is_left_to_tell() -> None:
 
     check_call(full, Calling(leaves_out=True), operator)
     assert given == {"x", "b"}
+
+
+def test_an_input_that_is_left_out_says_nothing_of_rounding() -> None:
+    text = """attention computed {
+        dims N
+        types T, U
+        input x : T[N]
+        input y : U[N] = 0.0
+        output o : T[N]
+        each i in N
+        o[i] = x[i] * x[i] * x[i] + y[i]
+    }"""
+    full = replace(Case.make(check(Source(text))), types={"T": "f32", "U": "f64"}).given(y=np.zeros(5))
+    full = full.given(x=np.linspace(1, 2, 5, dtype=np.float32) + np.float32(0.1))
+
+    def operator(x: Any, y: Any = None) -> Any:
+        return x * x * x
+
+    assert 0 < check_call(full, Calling(leaves_out=True), operator) <= 1
+    with pytest.raises(Disagreement):
+        check_call(full, Calling(), operator)
 
 
 def test_wrong_outputs() -> None:
