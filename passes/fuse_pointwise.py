@@ -194,7 +194,8 @@ class _Tiles:
         for op in [op for op in block.ops if isinstance(op, tile.MaskOp) and op.result.type == f32]:
             chain, before = _Chain(self.axes(op.result), [op]), op.prev_op
             while before is not None and type(before) in VECTORISED and op.over in self.axes(before.results[0]):
-                if not all(user in chain.members for user in tile.users(before.results[0])):
+                alone = all(user in chain.members for user in tile.users(before.results[0]))
+                if not alone or before.results[0].type not in (i1, index):
                     break
                 chain.members.insert(0, before)
                 before = before.prev_op

@@ -283,9 +283,9 @@ class FusedOp(IRDLOperation):
 
     Its values are those of what `tile.yield` names; each element is read once, and what is not named is never stored.
     An operation takes no reduction that stands beside it: that is whole when all elements have been passed. What masks
-    a part of a tile stands alone, with its condition: the elements are those of the part. `where`
-    says of which calls a pass over elements is worth it; elsewhere each operation makes a tile of its own. That is for
-    an emitter to read: the values are the same.
+    a part of a tile stands alone, with its condition, and the elements are those of the part, where the tile lies.
+    `where` says of which calls a pass over elements is worth it; elsewhere each operation makes a tile of its own. That
+    is for an emitter to read: the values are the same.
 
         %p, %l = tile.fused where %large -> (f32, f32) {
           %d = arith.subf %score, %m : f32

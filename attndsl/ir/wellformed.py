@@ -187,11 +187,17 @@ def verify_fused(op: tile.FusedOp) -> None:
     if not is_launch_time(op.where):
         raise VerifyException("tells calls apart by their dims and parameters")
     inner = list(op.body.block.ops)
+    mask = next((each for each in inner if isinstance(each, tile.MaskOp)), None)
+    if mask is not None:
+        others = [each for each in inner if each is not mask and not is_elementwise(each)]
+        if others != [op.end] or list(op.end.values) != [mask.result] or mask.value.owner in inner:
+            raise VerifyException("masks a part of a tile where that lies, and does nothing else")
     for each in inner:
-        if isinstance(each, tile.MaskOp):
-            if each.value.owner in inner or list(op.end.values) != [each.result]:
-                raise VerifyException("masks a part of a tile, and does nothing else")
-        elif not (is_elementwise(each) or isinstance(each, (*FOLDING, tile.BroadcastOp, tile.IntoOp, tile.YieldOp))):
+        if not (
+            each is mask
+            or is_elementwise(each)
+            or isinstance(each, (*FOLDING, tile.BroadcastOp, tile.IntoOp, tile.YieldOp))
+        ):
             raise VerifyException(f"fuses pointwise operations and their reductions, not {each.name}")
         reduced = any(isinstance(value.owner, FOLDING) and value.owner in inner for value in each.operands)
         if reduced and not isinstance(each, tile.YieldOp):
@@ -286,6 +292,8 @@ def verify_tile(kernel: tile.KernelOp) -> None:
             case tile.MaskOp():
                 if op.whole not in axes(op.value) or op.over not in axes(op.where) or op.whole in axes(op.where):
                     raise VerifyException("tile.mask masks a tile along one axis, by a condition along a part of it")
+                if axes(op.fill):
+                    raise VerifyException("tile.mask fills with one number")
             case tile.BroadcastOp():
                 if any(axis in axes(op.value) for axis in op.axes):
                     raise VerifyException("tile.broadcast broadcasts along an axis that its operand already has")

@@ -151,7 +151,10 @@ class _Function:
         return f"{self.given_as(before, 'before')} + {place}" if before else place
 
     def parameter(self, value: SSAValue) -> str:
-        """The parameter for a value, or for what lies where that is to lie: the caller has one name for both."""
+        """The parameter for a value, or for what lies where that is to lie: the caller has one name for both.
+
+        What is masked goes by the name of what becomes of it: the caller copies it first where it is still needed.
+        """
         named = self.mask.result if self.mask is not None and value is self.mask.value else value
         lives = named is not value or tile.into_of(value) is not None
         hint = value.name_hint or "t"

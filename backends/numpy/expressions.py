@@ -375,7 +375,7 @@ class NumPyExpressions(Values):
         """The slice of an array's axis that holds a part of its values."""
         inner, outer = self.span(part), self.span(whole)
         before = "" if outer.start == "0" else f" - {outer.start}"
-        start = f"{self.before(part, whole)} ".lstrip()
+        start = f"{first} " if (first := self.before(part, whole)) else ""
         stop = "" if inner.stop == outer.stop else f" {inner.stop}{before}"
         return f"{start}:{stop}"
 

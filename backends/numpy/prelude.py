@@ -137,7 +137,9 @@ def _fetch(rows, row, column):
 
 
 def _fetching(numba):
-    """What a compiled loop has in its place: an instruction."""
+    """What a compiled loop has in its place: an instruction. Loops that Numba leaves to Python have none."""
+    if numba.config.DISABLE_JIT:
+        return _fetch
     from llvmlite.ir import FunctionType, IntType, VoidType
     from numba.core import cgutils
     from numba.extending import intrinsic
@@ -295,8 +297,9 @@ def _widen(bits, wide):
 ''',
     "_from_many_f16": '''
 def _from_many_f16(numbers, least):
-    """float32 numbers from float16 ones: of matrices with so many by a loop that is compiled."""
-    if numbers.ndim < 2 or numbers.shape[-2] * numbers.shape[-1] < least or not _has_numba():
+    """float32 numbers from float16 ones: of matrices with so many, row by row, by a loop that is compiled."""
+    by_rows = numbers.ndim > 1 and abs(numbers.strides[-1]) <= abs(numbers.strides[-2])
+    if not by_rows or numbers.shape[-2] * numbers.shape[-1] < least or not _has_numba():
         return _from_f16(numbers)
     bits, wide = numbers.view(np.int16), np.empty(numbers.shape, np.float32)
     for place in np.ndindex(numbers.shape[:-2]):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from functools import cache
 from typing import Any
 
@@ -156,3 +159,18 @@ def test_a_key_that_a_row_does_not_see_changes_no_bit_of_it(spec_of: Any) -> Non
     clean, odd = (compiled.run(each)["o"][..., :-1, :] for each in (case, case.given(v=v)))
     assert defined(compiled)["_row_sums"].signatures
     np.testing.assert_array_equal(odd.view(np.uint8), clean.view(np.uint8))
+
+
+def test_loops_that_numba_leaves_to_python() -> None:
+    """As for who looks for a fault, or for which lines are run."""
+    pytest.importorskip("numba")
+    text = "import numpy as np\nfrom functools import cache\n" + "".join(PRELUDE[name] for name in HELPERS)
+    text += "print(_streamed(np.ones((1, 3), np.float32), np.ones((3, 4), np.float32), 0))"
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "[[3. 3. 3. 3.]]\n"

@@ -79,6 +79,8 @@ def shared(said: str, body: str = "", store: str = "tile.store @o[%i] = %zero : 
     return tile(body, store).replace("  %i0 =", f"  %c = arith.cmpi slt, %M, %N : index\n  {said}\n  %i0 =")
 
 
+MASK = "%m = tile.mask {} along %i with {} where %p over %part : f32"
+ALONE = "masks a part of a tile where that lies, and does nothing else"
 STEPS = "steps through the programs that may meet, first, and has others to share"
 
 
@@ -344,13 +346,20 @@ TILE_RULES = [
         fused("%n = arith.negf %a : f32 tile.into @h[%i, %o] = %n : f32 tile.yield %n : f32"),
         "writes over what it reads, in @h",
     ),
-    (
-        fused(
-            "%p = arith.cmpi slt, %part, %M : index "
-            "%m = tile.mask %a along %i with %zero where %p over %part : f32 "
-            "%n = arith.negf %m : f32 tile.yield %n : f32"
-        ).replace("%t = tile.fused", '%part = tile.range "i" from %i0 to %N size %c4 %t = tile.fused'),
-        "masks a part of a tile, and does nothing else",
+    *(
+        (
+            fused(f"%p = arith.cmpi slt, %part, %M : index {body} tile.yield %m : f32").replace(
+                "%t = tile.fused", '%part = tile.range "i" from %i0 to %N size %c4 %t = tile.fused'
+            ),
+            message,
+        )
+        for body, message in (
+            (f"%n = arith.negf %a : f32 {MASK.format('%n', '%zero')}", ALONE),
+            (f"{MASK.format('%a', '%zero')} tile.into @h[%o, %i] = %m : f32", ALONE),
+            (f"%s = tile.sum %a over %o : f32 to f32 {MASK.format('%a', '%zero')}", ALONE),
+            (f"{MASK.format('%a', '%zero')} {MASK.format('%a', '%zero').replace('%m', '%u')}", ALONE),
+            (MASK.format("%a", "%a"), "tile.mask fills with one number"),
+        )
     ),
     (fused("tile.yield %y : f32", "%e"), "tells calls apart by their dims and parameters"),
     (fused("tile.yield %c0 : index"), "gives values of other types than what is fused"),
