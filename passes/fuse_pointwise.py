@@ -73,6 +73,7 @@ After:
 
 A chain ends where a product needs it, or something is written into a home. What takes a sum of the chain and is no part
 of it follows it. Where a part of a tile is masked (`mask-edges`), that is a pass over this part, and over no condition.
+Nor is a condition stored that a chain has for all heads, and some branch that is seldom taken for itself.
 Operations whose loops no compiler makes vector instructions of stay alone, as a logarithm, and so do
 reductions along the axis in which numbers lie side by side: in a loop each would wait for the one before. Of numbers in
 f64 the exponential would lose digits. What `tile.present` and its like say of operations that are fused is left out:
@@ -138,6 +139,7 @@ class FusePointwise(ModulePass):
                 tiles = _Tiles(kernel)
                 worth = _Worth(kernel, self.numbers)
                 for block in [block for each in [kernel, *operations(kernel)] for block in _blocks(each)]:
+                    tiles.tell_apart(block)
                     for find in (tiles.masks, tiles.chains):
                         for chain in list(find(block)):
                             _fuse(chain, worth.of(tiles.ordered(chain.axes)))
@@ -189,6 +191,22 @@ class _Tiles:
         """Axes as tiles have them."""
         return sorted(axes, key=self._order.__getitem__)
 
+    def tell_apart(self, block: Block) -> None:
+        """Lets branches compute conditions of their own, where what else takes these can compute them, too.
+
+        Such a branch looks at what is left out of a product that is not finite: nothing is stored for it.
+        """
+        for op in reversed([op for op in block.ops if self._is_of_tile(op) and op.results[0].type == i1]):
+            users = tile.users(op.results[0])
+            if not all(type(user) in VECTORISED for user in users if user.parent is block):
+                continue
+            for inner in {user.parent: None for user in users if user.parent is not block}:
+                first = inner.first_op if inner is not None else None
+                if first is None or all(user.parent is not block for user in users):
+                    continue
+                own = insert_before(first, op.clone(), op.results[0].name_hint)
+                op.results[0].replace_uses_with_if(own, lambda use, inner=inner: use.operation.parent is inner)
+
     def masks(self, block: Block) -> Iterator[_Chain]:
         """The masks of a part of a tile, each with what is computed for its condition alone, along that part."""
         for op in [op for op in block.ops if isinstance(op, tile.MaskOp) and op.result.type == f32]:
@@ -230,8 +248,17 @@ class _Tiles:
         if chain.waits(op) or any(_is_reduced(value) for value in op.operands if value.owner in chain.members):
             return False
         if self._is_of_tile(op):
-            return self.axes(op.results[0]) == chain.axes
+            axes = self.axes(op.results[0])
+            if chain.axes < axes and self._is_condition_of(op, chain):
+                chain.axes = axes
+            return axes == chain.axes
         return self._reduces(op, chain)
+
+    def _is_condition_of(self, op: Operation, chain: _Chain) -> bool:
+        """Whether all that a chain makes are conditions of an operation, which may have more axes: heads, say."""
+        results = [member.results[0] for member in chain.members]
+        alone = all(user is op or user in chain.members for result in results for user in tile.users(result))
+        return alone and all(result.type in (i1, index) for result in results)
 
     def _reduces(self, op: Operation, chain: _Chain) -> bool:
         """Whether an operation is the sum of what a chain makes, or of its products with something, across its rows."""
