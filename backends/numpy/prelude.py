@@ -163,10 +163,11 @@ _LOOPS["_fetch"] = _fetching
 def _row_products(rows, few, out):
     """The products of rows with a few others, of these four at once: a row is read from memory once."""
     fours, width, line = len(few) // 4 * 4, rows.shape[1], 64 // rows.itemsize
-    ahead = 1 + 8192 // max(width * rows.itemsize, 1)
+    ahead = 4 + 8192 // max(width * rows.itemsize, 1)
     for j in range(len(rows)):
-        for x in range(0, width, line):
-            _fetch(rows, j + ahead, x)
+        if j & 3 == 0 and line < 64:  # bytes take longer to widen than to come
+            for x in range(0, 4 * width, line):
+                _fetch(rows, j + ahead, x)
         for i in range(0, fours, 4):
             a = b = c = d = np.float32(0)
             for x in range(width):
@@ -190,15 +191,15 @@ _compiled(_row_products, "reassoc", "nsz")  # sums in the order of vector instru
 def _row_sums(rows, weights, out):
     """The sums of rows by a few columns of weights: of 512 rows each, so that none grows far beyond its terms."""
     part, width, line = np.empty(out.shape, np.float32), rows.shape[1], 64 // rows.itemsize
-    ahead = 2 + 8192 // max(width * rows.itemsize, 1)
+    ahead = 4 + 8192 // max(width * rows.itemsize, 1)
     out[:] = 0
     for start in range(0, len(rows), 512):
         part[:] = 0
         stop = min(start + 512, len(rows))
         for j in range(start, stop - 1, 2):
-            for x in range(0, width, line):
-                _fetch(rows, j + ahead, x)
-                _fetch(rows, j + 1 + ahead, x)
+            if j & 3 == 0 and line < 64:  # bytes take longer to widen than to come
+                for x in range(0, 4 * width, line):
+                    _fetch(rows, j + ahead, x)
             for i in range(len(out)):
                 a, b = weights[j, i], weights[j + 1, i]
                 for x in range(width):
