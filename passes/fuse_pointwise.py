@@ -73,7 +73,8 @@ After:
 
 A chain ends where a product needs it, or something is written into a home. What takes a sum of the chain and is no part
 of it follows it. Where a part of a tile is masked (`mask-edges`), that is a pass over this part, and over no condition.
-Nor is a condition stored that a chain has for all heads, and some branch that is seldom taken for itself.
+Nor is a condition of few operations stored that a chain has for all heads, and some branch that is seldom taken for
+itself.
 Operations whose loops no compiler makes vector instructions of stay alone, as a logarithm, and so do
 reductions along the axis in which numbers lie side by side: in a loop each would wait for the one before. Of numbers in
 f64 the exponential would lose digits. What `tile.present` and its like say of operations that are fused is left out:
@@ -119,6 +120,9 @@ VECTORISED: tuple[type[Operation], ...] = (
     *(math.AbsFOp, math.ExpOp, math.SqrtOp, math.RsqrtOp, math.FloorOp),
 )
 """The pointwise operations that a compiler makes vector instructions of."""
+
+FEW_CONDITIONS = 4
+"""The most operations of a condition that are computed anew for each head: one of eleven takes longer so."""
 
 
 @dataclass(frozen=True)
@@ -198,14 +202,13 @@ class _Tiles:
         """
         for op in reversed([op for op in block.ops if self._is_of_tile(op) and op.results[0].type == i1]):
             users = tile.users(op.results[0])
-            if not all(type(user) in VECTORISED for user in users if user.parent is block):
+            here = [user for user in users if user.parent is block]
+            if not here or not all(type(user) in VECTORISED for user in here):
                 continue
-            for inner in {user.parent: None for user in users if user.parent is not block}:
-                first = inner.first_op if inner is not None else None
-                if first is None or all(user.parent is not block for user in users):
-                    continue
-                own = insert_before(first, op.clone(), op.results[0].name_hint)
-                op.results[0].replace_uses_with_if(own, lambda use, inner=inner: use.operation.parent is inner)
+            for branch in dict.fromkeys(user.parent for user in users if user not in here):
+                assert branch is not None and branch.first_op is not None
+                own = insert_before(branch.first_op, op.clone(), op.results[0].name_hint)
+                op.results[0].replace_uses_with_if(own, lambda use, branch=branch: use.operation.parent is branch)
 
     def masks(self, block: Block) -> Iterator[_Chain]:
         """The masks of a part of a tile, each with what is computed for its condition alone, along that part."""
@@ -255,10 +258,10 @@ class _Tiles:
         return self._reduces(op, chain)
 
     def _is_condition_of(self, op: Operation, chain: _Chain) -> bool:
-        """Whether all that a chain makes are conditions of an operation, which may have more axes: heads, say."""
+        """Whether a chain makes a condition of an operation alone, which may have more axes: heads, say."""
         results = [member.results[0] for member in chain.members]
         alone = all(user is op or user in chain.members for result in results for user in tile.users(result))
-        return alone and all(result.type in (i1, index) for result in results)
+        return alone and len(results) <= FEW_CONDITIONS and all(result.type in (i1, index) for result in results)
 
     def _reduces(self, op: Operation, chain: _Chain) -> bool:
         """Whether an operation is the sum of what a chain makes, or of its products with something, across its rows."""

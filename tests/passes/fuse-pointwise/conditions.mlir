@@ -1,7 +1,7 @@
 // RUN: attndsl opt %s --passes fuse-pointwise{numbers=64}
 
 // A condition of rows and keys is computed anew for each batch, where the select of a chain takes it, and once more where
-// a branch asks for it. What a product leaves out by it, too, is stored.
+// a branch asks for it. What a product leaves out by it, too, is stored, and so is one of many operations.
 
 spec.tensor @x "input" "f32" ["B", "M", "N"]
 spec.tensor @y "input" "i32" ["M"]
@@ -42,7 +42,18 @@ tile.kernel @conditions rows last {
     %later = arith.cmpi slt, %y, %z : index
     %others = arith.select %later, %x, %none : f32
     %u = tile.dot %others, %v over %j where %later : f32
-    %s = arith.addf %right, %u : f32
+    %low_y = arith.cmpi slt, %y, %M : index
+    %low_z = arith.cmpi slt, %z, %N : index
+    %both = arith.andi %low_y, %low_z : i1
+    %less = arith.cmpi slt, %z, %y : index
+    %either = arith.ori %both, %less : i1
+    %unlike = arith.cmpi ne, %z, %y : index
+    %most = arith.andi %either, %unlike : i1
+    %few = arith.select %most, %x, %none : f32
+    %w = math.exp %few : f32
+    %n = tile.sum %w over %j : f32 to f32
+    %r = arith.addf %right, %u : f32
+    %s = arith.addf %r, %n : f32
     %m2 = arith.addf %m1, %s : f32
     tile.yield %m2 : f32
   }
@@ -59,3 +70,6 @@ tile.kernel @conditions rows last {
 // CHECK-NEXT:   tile.dot {{.*}} where [[SAME]] : f32
 // CHECK:      %later = arith.cmpi slt, %y, %z : index
 // CHECK-NEXT: %others = arith.select %later, %x, %none : f32
+// CHECK:      %most = tile.fused where %large{{.*}} -> (i1) {
+// CHECK:      tile.fused where %large -> (f32) {
+// CHECK-NEXT:   %few = arith.select %most, %x, %none : f32
