@@ -5,7 +5,8 @@ longer than the numbers do. Between operations one thread of Python alone can ru
 wait for each other: on two cores for a third of the time. With heads for a batch axis the same operations compute
 several programs at once. How many is chosen at the call: as many as hold no more than `numbers` in a tile, or `least`
 where keys are not copied, and, where programs would be fewer than `fewest`, no more than a quarter of that. Of heads
-that lie side by side behind each key scores alone count, where their keys are read where they lie (`choose-keys`).
+that lie side by side behind each key scores alone count, where their keys are read where they lie (`choose-keys`), as
+rows that a table places are for up to `streamed` rows.
 
 Before:
 
@@ -120,6 +121,9 @@ from attndsl.ir.rewrite import constant, index_constant, insert_before, replace,
 from attndsl.ir.statements import of_kind, operations
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, scf
 
+ANY_ROWS = 1 << 31
+"""More rows than a tile has."""
+
 
 @dataclass(frozen=True)
 class BatchPrograms(ModulePass):
@@ -130,6 +134,7 @@ class BatchPrograms(ModulePass):
     numbers: int = 1 << 18
     fewest: int = 4
     least: int = 1
+    streamed: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
@@ -270,10 +275,11 @@ def _broadcast(value: SSAValue, axis: SSAValue) -> tile.BroadcastOp:
     return tile.BroadcastOp(value, [axis])
 
 
-def _largest_tile(kernel: tile.KernelOp, begin: Operation, *, of_rows: bool = False) -> SSAValue:
+def _largest_tile(kernel: tile.KernelOp, begin: Operation, *, of_rows: int = 0) -> SSAValue:
     """How many numbers a tile has at most, before `begin`: its keys or columns times a product's longest other axis.
 
-    Without keys, as in a projection, what products sum over stands for them. Tiles `of_rows` are scores alone.
+    Without keys, as in a projection, what products sum over stands for them. Of up to `of_rows` rows scores alone
+    count.
     """
     axes, lengths = AxesAnalysis(), Lengths(begin)
     ops = operations(kernel)
@@ -289,17 +295,24 @@ def _largest_tile(kernel: tile.KernelOp, begin: Operation, *, of_rows: bool = Fa
     if not keys:
         keys = [op for op in walked if any(isinstance(dot, tile.DotOp) and dot.over is op.result for dot in ops)]
     others = [op for op in walked if op not in keys] or keys
-    if of_rows:
-        others = [op for op in others if op.result is row_axis(kernel)] or others
-    return insert_before(begin, arith.MuliOp(longest(keys), longest(others)))
+    rows = [op for op in others if op.result is row_axis(kernel)]
+    if not (of_rows and rows):
+        return insert_before(begin, arith.MuliOp(longest(keys), longest(others)))
+    few = longest(rows)
+    if of_rows < ANY_ROWS:
+        often = insert_before(begin, arith.FloorDivSIOp(few, _number(begin, of_rows + 1)))
+        often = insert_before(begin, arith.MinSIOp(often, _number(begin, 1)))
+        few = insert_before(begin, arith.MaxSIOp(few, insert_before(begin, arith.MuliOp(longest(others), often))))
+    return insert_before(begin, arith.MuliOp(longest(keys), few))
 
 
 def _together(kernel: tile.KernelOp, begin: Operation, room: BatchPrograms) -> SSAValue:
     """How many programs are computed together, at least 1."""
     copied = copies_keys(kernel)
     each = held = insert_before(begin, arith.MaxSIOp(_largest_tile(kernel, begin), _number(begin, 1)), "numbers")
-    if not copied and programs_beside(kernel):
-        scores = _largest_tile(kernel, begin, of_rows=True)
+    placed = room.streamed > 0 and copied and not copies_keys(kernel, placed=False)
+    if (placed or not copied) and programs_beside(kernel):
+        scores = _largest_tile(kernel, begin, of_rows=room.streamed if placed else ANY_ROWS)
         held = insert_before(begin, arith.MaxSIOp(scores, _number(begin, 1)), "scores")
     most, few = (
         insert_before(begin, arith.FloorDivSIOp(_number(begin, numbers), tiles))

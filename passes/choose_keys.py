@@ -78,7 +78,8 @@ A tile has as many keys, a multiple of `least`, as the largest operation on keys
 `most`. Of up to `few` rows it has `longer` many, unless these are copied: where loops are compiled (`stream-products`)
 keys are read once, and Python's part of a turn counts the more. Where heads lie side by side in memory behind each key,
 as in pages, those that are computed together read `beside` numbers of keys in a turn, or four times as many that are
-not copied: what has been read of one head is not far from what the next one reads. No thread and no value decides, so
+not copied: what has been read of one head is not far from what the next one reads. Rows that a table places are not
+copied where up to `streamed` rows are multiplied by them. No thread and no value decides, so
 that a call has the same bits wherever its code runs.
 
 Requires: tile. Ensures: no launch chooses keys. Exactness: reassociates sums. Idempotent.
@@ -95,7 +96,7 @@ from attndsl.ir import spec, tile
 from attndsl.ir.analyses.arrangement import row_axis
 from attndsl.ir.analyses.beside import FEW_ROWS, programs_beside
 from attndsl.ir.analyses.copies import copies_keys
-from attndsl.ir.analyses.lengths import Lengths
+from attndsl.ir.analyses.lengths import Lengths, one_of_few
 from attndsl.ir.analyses.shared import programs_of
 from attndsl.ir.analyses.steps import largest_step
 from attndsl.ir.axes import AxesAnalysis
@@ -119,6 +120,7 @@ class ChooseKeys(ModulePass):
     longer: int = 4096
     beside: int = 1 << 18
     fewest: int = 4
+    streamed: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
@@ -154,17 +156,17 @@ class ChooseKeys(ModulePass):
     def of_few_rows(self, kernel: tile.KernelOp, keys: SSAValue) -> SSAValue:
         """How many keys a tile has, where one of few rows has others."""
         rows = row_axis(kernel)
-        if self.few == 0 or rows is None or copies_keys(kernel):
+        if self.few == 0 or rows is None or copies_keys(kernel, placed=self.few > self.streamed):
             return keys
-        owner = keys.owner
-        assert isinstance(owner, Operation) and owner.next_op is not None
-        put = partial(insert_before, owner.next_op)
-        size = Lengths(owner.next_op).of(rows)
+        assert isinstance(keys.owner, Operation)
+        anchor = keys.owner.next_op
+        assert anchor is not None
+        put = partial(insert_before, anchor)
+        size = Lengths(anchor).of(rows)
         if isinstance(size, int):
             return put(index_constant(self.longer)) if size <= self.few else keys
-        one = put(index_constant(1))  # times as many, or 0 where rows are more: of a choice no size would be known
-        often = put(arith.FloorDivSIOp(put(index_constant(self.few)), put(arith.MaxSIOp(size, one))))
-        longer = put(arith.MuliOp(put(arith.MinSIOp(often, one)), put(index_constant(self.longer))))
+        often = one_of_few(anchor, size, self.few)
+        longer = put(arith.MuliOp(often, put(index_constant(self.longer))))
         return put(arith.MaxSIOp(keys, longer), "keys")
 
     def of_programs_beside(self, kernel: tile.KernelOp, keys: SSAValue) -> SSAValue:
@@ -172,9 +174,10 @@ class ChooseKeys(ModulePass):
         rows, programs = row_axis(kernel), programs_beside(kernel)
         if not programs:
             return keys
-        owner = keys.owner
-        assert isinstance(owner, Operation) and owner.next_op is not None
-        put, lengths = partial(insert_before, owner.next_op), Lengths(owner.next_op)
+        assert isinstance(keys.owner, Operation)
+        anchor = keys.owner.next_op
+        assert anchor is not None
+        put, lengths = partial(insert_before, anchor), Lengths(anchor)
         size = lengths.of(rows) if rows is not None else 1
         if isinstance(size, int) and size > FEW_ROWS:
             return keys
@@ -187,15 +190,17 @@ class ChooseKeys(ModulePass):
 
         one = number(1)
         together = all_of(arith.MuliOp, map(lengths.values, programs))
-        share = put(arith.FloorDivSIOp(programs_of(kernel, owner.next_op), number(self.fewest)))
+        share = put(arith.FloorDivSIOp(programs_of(kernel, anchor), number(self.fewest)))
         together = put(arith.MinSIOp(together, put(arith.MaxSIOp(share, one))))
         each = put(arith.MuliOp(together, all_of(arith.MaxSIOp, _features(kernel, lengths))))
-        if not isinstance(size, int):  # 0 where rows are more: of a choice no size would be known
-            often = put(arith.FloorDivSIOp(number(FEW_ROWS), put(arith.MaxSIOp(size, one))))
-            each = put(arith.MuliOp(each, put(arith.MinSIOp(often, one))))
+        if not isinstance(size, int):
+            each = put(arith.MuliOp(each, one_of_few(anchor, size, FEW_ROWS)))
         step = max(self.least // 8, 1)
-        numbers = self.beside if copies_keys(kernel) else 4 * self.beside
-        steps = put(arith.FloorDivSIOp(number(numbers // step), put(arith.MaxSIOp(each, one))))
+        numbers = number((self.beside if copies_keys(kernel) else 4 * self.beside) // step)
+        if self.streamed and copies_keys(kernel) and not copies_keys(kernel, placed=False):
+            often = put(arith.MuliOp(one_of_few(anchor, number(size), self.streamed), number(4)))
+            numbers = put(arith.MuliOp(put(arith.MaxSIOp(often, one)), numbers))
+        steps = put(arith.FloorDivSIOp(numbers, put(arith.MaxSIOp(each, one))))
         most = put(arith.MuliOp(put(arith.MaxSIOp(steps, one)), number(step)))
         return put(arith.MinSIOp(keys, most), "keys")
 

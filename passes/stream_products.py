@@ -68,28 +68,31 @@ After:
     }
 
 Chosen are products in f32 of rows by what does not rest on them, and lies in memory as it is multiplied: what has been
-gathered, widened or computed is in the cache, where a library is as fast. Whether rows are few, and the rest is large
-enough to wait for a compiler, is known when a call is made: `products` is the number of multiplications from which on
-it is. The others are multiplied as before. What was read as an integer of 8 bits, and is only multiplied so, is not
-widened; f16 is, in tiles of `halves` numbers or more by loops as well, as NumPy takes six passes over a tile for that.
+widened or computed is in the cache, where a library is as fast. Rows that a table places, as that of pages does, are
+not gathered first either, where one product takes them: the loop is told where each begins. Whether rows are few, and
+the rest is large enough to wait for a compiler, is known when a call is made: `products` is the number of
+multiplications from which on it is. The others are multiplied as before. What was read as an integer of 8 bits, and is
+only multiplied so, is not widened; f16 is, in tiles of `halves` numbers or more by loops as well, as NumPy takes six
+passes over a tile for that.
 
 Requires: tile. Exactness: bit-exact: the IR leaves the order of a product's sums to the target. Idempotent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.arrangement import batch_axes, row_axis
 from attndsl.ir.analyses.copies import AS_BYTES, lies
-from attndsl.ir.analyses.stored import read_of
+from attndsl.ir.analyses.stored import read_of, rows_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import say
-from attndsl.ir.statements import named, operations
-from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass, Operation, SSAValue, f32, index
+from attndsl.ir.statements import named, of_kind, operations
+from attndsl.ir.traits import Axis
+from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass, Operation, SSAValue, SymbolRefAttr, f32, index
 
 
 @dataclass(frozen=True)
@@ -105,18 +108,60 @@ class StreamProducts(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
             if isinstance(kernel, tile.KernelOp) and (rows := row_axis(kernel)) is not None:
-                axes, batch = AxesAnalysis(), batch_axes(kernel)
-                dots = [each for each in operations(kernel) if isinstance(each, tile.DotOp)]
-                for dot in dots:
-                    others = [value for value in (dot.lhs, dot.rhs) if rows not in axes(value)]
-                    matrices = dot.result.type == f32 and len(others) == 1 and dot.is_of_matrices(axes, batch)
-                    if matrices and lies(others[0], axes):
-                        dot.streamed = IntegerAttr(self.products, index)
+                deferred = self.stream(kernel, rows)
                 halves = any(map(_widens_half, operations(kernel)))
                 kernel.by_loops = IntegerAttr(self.halves, index) if halves else None
                 kept = named(kernel, tile.KeptOp)
                 results = [result for each in operations(kernel) for result in each.results]
                 say(kernel, tile.KeptOp, [v for v in results if v in kept or _is_of_bytes(v, kept)])
+                say(kernel, tile.DeferredOp, [v for v in results if v in deferred])
+
+    def stream(self, kernel: tile.KernelOp, rows: Axis) -> set[SSAValue]:
+        """Sets `streamed` of a kernel's products; gives what is then read when it is multiplied."""
+        axes, batch = AxesAnalysis(), batch_axes(kernel)
+        written = {store.tensor for store in of_kind(kernel, tile.StoreOp)}
+        placed: dict[SSAValue, list[tile.DotOp]] = {}
+        for dot in (each for each in operations(kernel) if isinstance(each, tile.DotOp)):
+            others = [value for value in (dot.lhs, dot.rhs) if rows not in axes(value)]
+            if dot.result.type != f32 or len(others) != 1 or not dot.is_of_matrices(axes, batch):
+                continue
+            if lies(others[0], axes):
+                dot.streamed = IntegerAttr(self.products, index)
+            elif _is_placed(others[0], axes, written):
+                placed.setdefault(others[0], []).append(dot)
+        deferred = set[SSAValue]()
+        for value, dots in placed.items():
+            # One of them leaves no key out: those that do are made where a key is no number. Two would gather it twice.
+            if len(dots) == len(tile.users(value)) and len([dot for dot in dots if dot.where is None]) == 1:
+                for dot in dots:
+                    dot.streamed = IntegerAttr(self.products, index)
+                deferred |= {*_laid(value)}
+        return deferred
+
+
+def _laid(value: SSAValue) -> Iterator[SSAValue]:
+    """A tile, and what it lays end to end."""
+    yield value
+    if isinstance(value.owner, tile.FlattenOp):
+        yield from _laid(value.owner.value)
+
+
+def _is_placed(value: SSAValue, axes: AxesAnalysis, written: Collection[SymbolRefAttr]) -> bool:
+    """Whether a tile has rows of a tensor in f32, or a part of each, where a table or a formula places them."""
+    load, laid = rows_of(value), [*_laid(value)]
+    if load is None or load.tensor in written or any(tile.into_of(each) is not None for each in laid):
+        return False
+    features = load.indices[-1]
+    others = [*load.indices[:-1], *([] if load.where is None else [load.where])]
+    ranges = isinstance(features.owner, tile.RangeOp) and not tile.is_key(features)
+    if not ranges or any(features in axes(each) for each in others):
+        return False
+    for each, user in zip(laid[1:], laid, strict=False):
+        flatten = user.owner
+        assert isinstance(flatten, tile.FlattenOp)
+        if tile.users(each) != [flatten] or flatten.within not in axes(each):
+            return False
+    return spec.enclosing_tensor(load, load.tensor.string_value()).element.data == "f32" and load.result.type == f32
 
 
 def _widens_half(op: Operation) -> bool:

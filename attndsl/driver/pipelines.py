@@ -112,6 +112,10 @@ def ordered(options: Options) -> Step:
     return Step("order-axes", "before assign-homes: a home has its axes as tiles have them", sliced)
 
 
+STREAMED = 8
+"""The most rows that a compiled loop multiplies by others as it reads these: `_streamed` of generated files."""
+
+
 def compiled(options: Options) -> tuple[Step, ...]:
     """The steps that make loops of what these are faster at than NumPy, for CPUs whose code may be compiled."""
     if not PROCESSORS[options.machine].compiled:
@@ -139,8 +143,8 @@ def numpy(options: Options) -> Pipeline:
     keys: dict[str, Option] = {"least": options.keys, "most": 4 * options.keys, "products": 8 * numbers}
     together: dict[str, Option] = {"numbers": 4 * numbers}
     if PROCESSORS[options.machine].compiled:  # products take less of a step's time, and Python's calls more
-        keys |= {"few": 4, "longer": 8 * options.keys}
-        together |= {"least": 2}
+        keys |= {"few": 4, "longer": 8 * options.keys, "streamed": STREAMED}
+        together |= {"least": 2, "streamed": STREAMED}
     fused: dict[str, Option] = {"programs": 2}
     splits: dict[str, Option] = {"splits": 4, "rows": options.rows, "keys": 8 * options.keys}
     attn = (

@@ -464,6 +464,7 @@ STEPS: Mapping[type[Operation], Step] = {
             tile.ProgramOp,
             tile.OuterLoopOp,
             tile.PresentOp,
+            tile.DeferredOp,
             tile.LaunchedOp,
             tile.ThreadsOp,
             tile.WrapsOp,

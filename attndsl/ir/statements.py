@@ -163,6 +163,18 @@ class KeptOp(ValuesOp):
 
 
 @irdl_op_definition
+class DeferredOp(ValuesOp):
+    """Says which tiles are read when they are multiplied, and are left where they lie till then.
+
+    Each is a tile of rows that a table places, or lays end to end what is deferred. Nothing but streamed products takes
+    one: they are told where rows begin, and need no copy. This does nothing; an emitter reads it.
+    """
+
+    name = "tile.deferred"
+    traits = traits_def(WellFormed())
+
+
+@irdl_op_definition
 class LaunchedOp(ValuesOp):
     """Says which integers a launch computes, once for all programs, and hands to the kernel.
 

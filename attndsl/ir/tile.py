@@ -38,6 +38,7 @@ from attndsl.ir.packs import PackOp
 from attndsl.ir.spec import ChoiceOp, Float
 from attndsl.ir.statements import (
     CoversOp,
+    DeferredOp,
     KeptOp,
     LaunchedOp,
     NarrowOp,
@@ -89,6 +90,7 @@ __all__ = [
     "AllOp",
     "BroadcastOp",
     "CoversOp",
+    "DeferredOp",
     "DotOp",
     "FiniteOp",
     "FlattenOp",
@@ -668,6 +670,7 @@ TILE = Dialect(
         CoversOp,
         NarrowOp,
         KeptOp,
+        DeferredOp,
         LaunchedOp,
         ThreadsOp,
         UnsignedOp,

@@ -14,7 +14,7 @@ from attndsl.ir.analyses.facts import is_before_choice, is_launch_time
 from attndsl.ir.analyses.lengths import is_long_enough
 from attndsl.ir.analyses.liveness import overwrites
 from attndsl.ir.analyses.meeting import apart, in_steps
-from attndsl.ir.analyses.stored import held_by
+from attndsl.ir.analyses.stored import held_by, rows_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import bounds_of
 from attndsl.ir.forms import kernels_beside
@@ -215,6 +215,24 @@ def verify_kept(op: tile.KeptOp) -> None:
         raise VerifyException("names tiles that were read, what a select leaves of them, or what they are as floats")
 
 
+def verify_deferred(op: tile.DeferredOp) -> None:
+    """Raises VerifyException where something else than a product takes what is deferred, or it may change till then."""
+    kernel = op.parent_op()
+    while kernel is not None and not isinstance(kernel, tile.KernelOp):
+        kernel = kernel.parent_op()
+    written = set() if kernel is None else {store.tensor for store in of_kind(kernel, tile.StoreOp)}
+    for value in op.values:
+        load = rows_of(value)
+        if load is None:
+            raise VerifyException("names tiles that were read, or what lays their blocks end to end")
+        if load.tensor in written:
+            raise VerifyException("names nothing of a tensor that its kernel writes")
+        for user in tile.users(value):
+            laid = isinstance(user, tile.FlattenOp) and user.result in op.values
+            if not laid and not (isinstance(user, tile.DotOp) and user.streamed is not None):
+                raise VerifyException("names what streamed products alone take")
+
+
 def _verify_into(op: tile.IntoOp, axes: AxesAnalysis) -> None:
     """Raises VerifyException where a tile does not fit into its home, or is written over what it is made of."""
     home, name = op.declaration, f"@{op.home.string_value()}"
@@ -382,6 +400,7 @@ VERIFIERS: dict[type[Operation], Callable[[Any], None]] = {
     tile.FusedOp: verify_fused,
     tile.CoversOp: verify_covers,
     tile.KeptOp: verify_kept,
+    tile.DeferredOp: verify_deferred,
     tile.LaunchedOp: verify_launched,
     tile.ThreadsOp: verify_threads,
     tile.WrapsOp: verify_wraps,

@@ -158,7 +158,13 @@ class NumPyAccess:
         axes = frozenset[Axis]().union(*(self.text.axes(p.value) for p in computed))
         axes |= self.text.axes(op.where) if op.where is not None else frozenset()
         head = self.text.ordered(axes)
-        if op.where is None:
+        deferred = op.result in self.text.deferred and places[-1].axis is self.text.ordered([*axes, *ranges])[-1]
+        if deferred:
+            arguments = [self.text.along(p.value, head).code for p in computed]
+            where = "True" if op.where is None else self.text.along(op.where, head).code
+            least = str(self.text.deferred[op.result])
+            code = f"_deferred({', '.join([least, self.gathered(name, places), where, *arguments])})"
+        elif op.where is None:
             code = python_name(name) + self.subscript(name, places, head)
         else:
             arguments = [self.text.along(v, head).code for v in (op.where, *(p.value for p in computed))]

@@ -35,6 +35,10 @@ LONGEST_EXTENT = 12
 """How many characters the extent of an axis may have that is written out wherever the axis is."""
 
 
+FOUR = 4
+"""The rows by which what is deferred is multiplied at once: with as many it is as large as a streamed product."""
+
+
 class AxisSpan(NamedTuple):
     """An axis as a half-open range, and the statement that gives its end a name, if it has one.
 
@@ -59,14 +63,16 @@ def dtype(type_: Attribute) -> str:
 class NumPyExpressions(Values):
     """Spells values.
 
-    `homes` has the array of each home that has been declared, `kept` what has memory's type, `wraps` what Python brings
-    back to 64 bits, `batch` the axes of programs that are computed at once.
+    `homes` has the array of each home that has been declared, `kept` what has memory's type, `deferred` what is read
+    when it is multiplied, if it has so many numbers, `wraps` what Python brings back to 64 bits, `batch` the axes of
+    programs that are computed at once.
     """
 
     def __init__(self, names: Names) -> None:
         super().__init__(names, AxesAnalysis())
         self.homes: dict[str, str] = {}
         self.kept: frozenset[SSAValue] = frozenset()
+        self.deferred: dict[SSAValue, int] = {}
         self.wraps: frozenset[SSAValue] = frozenset()
         self.batch: Axes = frozenset()
         self._spans: dict[Axis, AxisSpan] = {}
@@ -75,6 +81,7 @@ class NumPyExpressions(Values):
         """Prepares for the values of a kernel."""
         super().arrange(kernel)
         self.kept, self.wraps = named(kernel, tile.KeptOp), named(kernel, tile.WrapsOp)
+        self.deferred = {value: _products_with(value) // FOUR for value in named(kernel, tile.DeferredOp)}
         self.batch = batch_axes(kernel)
         self.by_loops = None if kernel.by_loops is None else kernel.by_loops.value.data
 
@@ -414,6 +421,15 @@ def _has_rows(axis: Axis) -> bool:
     op = axis.owner
     assert isinstance(op, tile.RangeOp)
     return isinstance(op.start.owner, tile.ProgramOp) and op.stop is op.start.owner.extent
+
+
+def _products_with(value: SSAValue) -> int:
+    """How many multiplications a streamed product that takes a tile, or what is laid end to end of it, has at least."""
+    user = tile.users(value)[0]
+    if isinstance(user, tile.FlattenOp):
+        return _products_with(user.result)
+    assert isinstance(user, tile.DotOp) and user.streamed is not None
+    return user.streamed.value.data
 
 
 def _is_extent(value: SSAValue, users: Sequence[Operation]) -> bool:

@@ -31,7 +31,7 @@ LEGAL = LegalForms(
         **dict.fromkeys((spec.AssumeOp, tile.PresentOp, tile.HoldsOp, tile.WithinOp, tile.KeptOp), ()),
         **dict.fromkeys((tile.ProgramOp, tile.RangeOp, tile.LoadOp, tile.StoreOp, tile.BroadcastOp), ()),
         **dict.fromkeys((tile.ThreadsOp, tile.RepeatOp, tile.FlattenOp, tile.HomeOp, tile.IntoOp, tile.WrapsOp), ()),
-        tile.OuterLoopOp: (),
+        **dict.fromkeys((tile.OuterLoopOp, tile.DeferredOp), ()),
         **dict.fromkeys((tile.MaskOp, tile.FiniteOp, tile.FusedOp, scf.IfOp, scf.YieldOp), ()),
         **dict.fromkeys((tile.YieldOp, tile.SumOp, tile.MaxOp, tile.MinOp, tile.AllOp, tile.TopOp), ()),
         **dict.fromkeys((arith.CmpiOp, arith.CmpfOp), (COMPARED,)),

@@ -131,8 +131,62 @@ def _by_eights(a, b, out=None):
     product = np.matmul(a.reshape(*a.shape[:-2], rows // 8, 8, terms), b[..., None, :, :], out=slices)
     return product.reshape(*product.shape[:-3], rows, columns)
 ''',
+    "_deferred": '''
+class _Deferred:
+    """What `_read` gives of a tensor, left where it lies until somebody asks for it.
+
+    `begins` counts the tensor's numbers up to each row, which is along the last axis; -1: there is none, and it is 0.
+    """
+
+    def __init__(self, tensor, begins, turned=False):
+        self.tensor, self.begins, self.turned = tensor, begins, turned
+        *rows, width = *begins.shape, tensor.shape[-1]
+        self.shape = (*rows[:-1], width, rows[-1]) if turned else (*rows, width)
+        self.ndim, self.size, self.dtype = len(self.shape), begins.size * width, tensor.dtype
+
+    @property
+    def mT(self):
+        return _Deferred(self.tensor, self.begins, not self.turned)
+
+    T = mT
+
+    def transpose(self, *axes):
+        return _Deferred(self.tensor, self.begins.transpose(axes[:-1]))
+
+    def reshape(self, *shape):
+        return _Deferred(self.tensor, self.begins.reshape(shape[:-1]))
+
+    def __getitem__(self, place):
+        return _Deferred(self.tensor, self.begins[place], self.turned)
+
+    def __array__(self, dtype=None, copy=None):
+        rows = _behind(self.tensor, self.begins.max(initial=0) + 1, self.tensor.shape[-1])[np.maximum(self.begins, 0)]
+        rows[self.begins < 0] = 0
+        return (rows.mT if self.turned else rows).astype(dtype or self.dtype, copy=False)
+
+
+def _deferred(least, tensor, where, *indices):
+    """What `_read` gives of it, to be read when it is multiplied if that are `least` numbers."""
+    number = max(map(np.size, (where, *indices)))
+    for extent in tensor.shape[len(indices) :]:
+        number *= extent
+    odd = any(stride < 0 or stride % tensor.itemsize for stride in tensor.strides)
+    if number < max(least, 1) or tensor.size == 0 or odd:
+        return _read(tensor, where, *indices)
+    steps = [stride // tensor.itemsize for stride in tensor.strides]
+    begins, where = sum(index * step for index, step in zip(indices, steps)), np.asarray(where)
+    for extent, step in list(zip(tensor.shape, steps))[len(indices) : -1]:
+        begins, where = begins[..., None] + np.arange(extent) * step, where[..., None]
+    return _Deferred(tensor, np.where(where, begins, -1))
+''',
+    "_behind": '''
+def _behind(tensor, count, width=None):
+    """The first `count` numbers of a tensor's memory; with a width, each with as many that follow it along a row."""
+    shape, strides = ((count,), ()) if width is None else ((count, width), tensor.strides[-1:])
+    return np.lib.stride_tricks.as_strided(tensor, shape, (tensor.itemsize, *strides), writeable=False)
+''',
     "_fetch": '''
-def _fetch(rows, row, column):
+def _fetch(numbers, place):
     """Has memory bring near what is read soon. Nobody waits for that, and past the end of an array nothing is read."""
 
 
@@ -144,17 +198,18 @@ def _fetching(numba):
     from numba.core import cgutils
     from numba.extending import intrinsic
 
-    whole, place = IntType(32), IntType(8).as_pointer()
-    kind = FunctionType(VoidType(), [place, whole, whole, whole])
+    whole, byte = IntType(32), IntType(8).as_pointer()
+    kind = FunctionType(VoidType(), [byte, whole, whole, whole])
 
     def put(context, builder, signature, arguments):
-        rows = context.make_array(signature.args[0])(context, builder, arguments[0])
-        address = cgutils.get_item_pointer(context, builder, signature.args[0], rows, arguments[1:])
+        numbers = context.make_array(signature.args[0])(context, builder, arguments[0])
+        places = cgutils.unpack_tuple(builder, arguments[1])
+        address = cgutils.get_item_pointer(context, builder, signature.args[0], numbers, places)
         prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        builder.call(prefetch, [builder.bitcast(address, place), whole(0), whole(3), whole(1)])  # to read data, soon
+        builder.call(prefetch, [builder.bitcast(address, byte), whole(0), whole(3), whole(1)])  # to read data, soon
         return context.get_dummy_value()
 
-    return intrinsic(lambda context, rows, row, column: (numba.void(rows, numba.intp, numba.intp), put))
+    return intrinsic(lambda context, numbers, place: (numba.void(numbers, place), put))
 
 
 _LOOPS["_fetch"] = _fetching
@@ -167,7 +222,7 @@ def _row_products(rows, few, out):
     for j in range(len(rows)):
         if j & 3 == 0 and line < 64:  # bytes take longer to widen than to come
             for x in range(0, 4 * width, line):
-                _fetch(rows, j + ahead, x)
+                _fetch(rows, (j + ahead, x))
         for i in range(0, fours, 4):
             a = b = c = d = np.float32(0)
             for x in range(width):
@@ -189,53 +244,169 @@ _compiled(_row_products, "reassoc", "nsz")  # sums in the order of vector instru
     "_row_sums": '''
 @_compiled
 def _row_sums(rows, weights, out):
-    """The sums of rows by a few columns of weights: of 512 rows each, so that none grows far beyond its terms."""
-    part, width, line = np.empty(out.shape, np.float32), rows.shape[1], 64 // rows.itemsize
+    """The sums of rows by a few columns of weights, of these four at once.
+
+    They are made of sums of 512 rows, so that none grows far beyond its terms.
+    """
+    fours, width, line = len(out) // 4 * 4, rows.shape[1], 64 // rows.itemsize
     ahead = 4 + 8192 // max(width * rows.itemsize, 1)
+    a, b = np.empty(width, np.float32), np.empty(width, np.float32)
+    c, d = np.empty(width, np.float32), np.empty(width, np.float32)
+    parts = a, b, c, d  # arrays of their own: loops over rows of one are slower
     out[:] = 0
     for start in range(0, len(rows), 512):
-        part[:] = 0
         stop = min(start + 512, len(rows))
-        for j in range(start, stop - 1, 2):
-            if j & 3 == 0 and line < 64:  # bytes take longer to widen than to come
-                for x in range(0, 4 * width, line):
-                    _fetch(rows, j + ahead, x)
-            for i in range(len(out)):
-                a, b = weights[j, i], weights[j + 1, i]
+        for i in range(len(out)):
+            if i < fours and i % 4:
+                continue
+            for part in parts:
+                part[:] = 0
+            for j in range(start, stop - 1, 2):
+                if i == 0 and j & 3 == 0 and line < 64:  # bytes take longer to widen than to come
+                    for x in range(0, 4 * width, line):
+                        _fetch(rows, (j + ahead, x))
+                if i < fours:
+                    p, q, r, s = weights[j, i], weights[j, i + 1], weights[j, i + 2], weights[j, i + 3]
+                    k = j + 1
+                    t, u, v, w = weights[k, i], weights[k, i + 1], weights[k, i + 2], weights[k, i + 3]
+                    for x in range(width):
+                        number, other = np.float32(rows[j, x]), np.float32(rows[k, x])
+                        a[x] += p * number + t * other
+                        b[x] += q * number + u * other
+                        c[x] += r * number + v * other
+                        d[x] += s * number + w * other
+                else:
+                    p, t = weights[j, i], weights[j + 1, i]
+                    for x in range(width):
+                        a[x] += p * np.float32(rows[j, x]) + t * np.float32(rows[j + 1, x])
+            for n in range(4 if i < fours else 1):
+                if (stop - start) % 2:
+                    for x in range(width):
+                        parts[n][x] += weights[stop - 1, i + n] * np.float32(rows[stop - 1, x])
+                out[i + n] += parts[n]
+''',
+    "_products_apart": '''
+def _products_apart(numbers, begins, few, out):
+    """`_row_products` of rows that lie apart, as those of many heads do, key by key; of `few` there are whole fours."""
+    count, width, line = out.shape[1], few.shape[2], 64 // numbers.itemsize
+    ahead = 1 + 8192 // (len(begins) * width * numbers.itemsize)
+    for j in range(count):
+        following = min(j + ahead, count - 1)
+        for h in range(len(begins)):
+            for x in range(0, width, line):
+                _fetch(numbers, (begins[h, following] + x,))
+            if begins[h, j] < 0:  # it is nowhere
+                out[h, j] = 0
+                continue
+            begin = np.uint64(begins[h, j])  # of a number that may be negative Numba would ask that for each x
+            for i in range(0, few.shape[1], 4):
+                a = b = c = d = np.float32(0)
                 for x in range(width):
-                    part[i, x] += a * np.float32(rows[j, x]) + b * np.float32(rows[j + 1, x])
-        if (stop - start) % 2:
-            for i in range(len(out)):
-                for x in range(width):
-                    part[i, x] += weights[stop - 1, i] * np.float32(rows[stop - 1, x])
-        out += part
+                    number = np.float32(numbers[begin + np.uint64(x)])
+                    a += number * few[h, i, x]
+                    b += number * few[h, i + 1, x]
+                    c += number * few[h, i + 2, x]
+                    d += number * few[h, i + 3, x]
+                out[h, j, i], out[h, j, i + 1], out[h, j, i + 2], out[h, j, i + 3] = a, b, c, d
+
+
+_compiled(_products_apart, "reassoc", "nsz")
+''',
+    "_sums_apart": '''
+@_compiled
+def _sums_apart(numbers, begins, weights, out):
+    """`_row_sums` of rows that lie apart, as those of many heads do, key by key; of weights there are whole fours."""
+    (heads, count), width, line = begins.shape, out.shape[2], 64 // numbers.itemsize
+    ahead = 2 + 8192 // (heads * width * numbers.itemsize)
+    parts = np.empty((4, heads, width), np.float32)
+    a, b, c, d = parts[0], parts[1], parts[2], parts[3]
+    out[:] = 0
+    for start in range(0, count, 512):
+        for i in range(0, out.shape[1], 4):
+            parts[:] = 0
+            for j in range(start, min(start + 512, count), 2):
+                after, following = min(j + 1, count - 1), min(j + ahead, count - 1)
+                for h in range(heads):
+                    for x in range(0, width, line):
+                        _fetch(numbers, (begins[h, following] + x,))
+                        _fetch(numbers, (begins[h, following - 1] + x,))
+                    if after == j or begins[h, j] < 0 or begins[h, after] < 0:  # one is the last, or is nowhere
+                        for k in range(j, after + 1):
+                            if begins[h, k] >= 0:
+                                for n in range(4):
+                                    for x in range(width):
+                                        number = np.float32(numbers[np.uint64(begins[h, k]) + np.uint64(x)])
+                                        parts[n, h, x] += weights[h, k, i + n] * number
+                        continue
+                    begin, then = np.uint64(begins[h, j]), np.uint64(begins[h, after])
+                    p, q, r, s = weights[h, j, i], weights[h, j, i + 1], weights[h, j, i + 2], weights[h, j, i + 3]
+                    t, u = weights[h, after, i], weights[h, after, i + 1]
+                    v, w = weights[h, after, i + 2], weights[h, after, i + 3]
+                    for x in range(width):
+                        number = np.float32(numbers[begin + np.uint64(x)])
+                        other = np.float32(numbers[then + np.uint64(x)])
+                        a[h, x] += p * number + t * other
+                        b[h, x] += q * number + u * other
+                        c[h, x] += r * number + v * other
+                        d[h, x] += s * number + w * other
+            for n in range(4):
+                for h in range(heads):
+                    out[h, i + n] += parts[n, h]
 ''',
     "_streamed": '''
 def _streamed(a, b, least, product=np.matmul, out=None):
-    """a @ b; where one has few rows, by a loop that reads the other once, in its own type, if that is `least` products.
+    """a @ b; where one has few rows, by loops that read the other once, in its own type, if that is `least` products.
 
     A library reads what it multiplies several times, which takes longer than the products.
     """
     (rows, terms), columns = a.shape[-2:], b.shape[-1]
     turned = rows < columns
     many, others, number, few = (b.mT, a.mT, columns, rows) if turned else (a, b, rows, columns)
-    batch, whole = many.shape[:-2], many.dtype == np.float32
-    along = abs(many.strides[-1]) < abs(many.strides[-2])  # a row, as it lies in memory, has what is summed
-    rows, others = (many, others.mT) if along else (many.mT, others)
-    # Between two rows others may lie, of other heads: a loop would want a copy.
-    between = whole and batch[-1:] > (1,) and abs(rows.strides[-3]) < abs(rows.strides[-2])
-    counted = number * terms * max(few, 2 if whole else 4)
-    if few > 8 or between or counted < least or others.shape[:-2] != batch or not _has_numba():
-        return product(a.astype(np.float32, copy=False), b.astype(np.float32, copy=False), out=out)
-    found = np.empty((*batch, *((number, few) if along else (few, number))), np.float32)
-    for place in np.ndindex(batch):
-        other = np.ascontiguousarray(others[place], np.float32)
-        (_row_products if along else _row_sums)(np.ascontiguousarray(rows[place]), other, found[place])
-    found = found.mT if along == turned else found
+    lies, found = isinstance(many, np.ndarray), None
+    counted = number * terms * max(few, 2 if many.dtype == np.float32 else 4)
+    enough = counted >= least if lies else many.size * few > 0  # what is deferred has been found to be
+    if few <= 8 and enough and others.shape[:-2] == many.shape[:-2] and _has_numba():
+        found = (_by_rows if lies else _by_rows_apart)(many, others, few)
+    if found is None:
+        return product(np.asarray(a, np.float32), np.asarray(b, np.float32), out=out)
+    found = found.mT if turned else found
     if out is None:
         return found
     out[...] = found
     return out
+''',
+    "_by_rows": '''
+def _by_rows(many, others, few):
+    """many @ others, of few columns, by a loop over rows; None where others lie between them: it would want a copy."""
+    batch, (number, terms) = many.shape[:-2], many.shape[-2:]
+    along = abs(many.strides[-1]) < abs(many.strides[-2])  # a row, as it lies in memory, has what is summed
+    rows, others = (many, others.mT) if along else (many.mT, others)
+    if many.dtype == np.float32 and batch[-1:] > (1,) and abs(rows.strides[-3]) < abs(rows.strides[-2]):
+        return None
+    found = np.empty((*batch, *((number, few) if along else (few, number))), np.float32)
+    for place in np.ndindex(batch):
+        other = np.ascontiguousarray(others[place], np.float32)
+        (_row_products if along else _row_sums)(np.ascontiguousarray(rows[place]), other, found[place])
+    return found if along else found.mT
+''',
+    "_by_rows_apart": '''
+def _by_rows_apart(many, others, few):
+    """many @ others, of few columns, by a loop over rows that are deferred; None where memory has no such rows."""
+    batch, tensor, begins, along = many.shape[:-2], many.tensor, many.begins, not many.turned
+    if tensor.strides[-1] != tensor.itemsize:
+        return None
+    others = others.mT if along else others
+    (heads, count), width, columns = ((1,) + begins.shape)[-2:], tensor.shape[-1], few + -few % 4
+    if columns > few:
+        more = (0, columns - few)
+        others = np.pad(others, [(0, 0)] * len(batch) + ([more, (0, 0)] if along else [(0, 0), more]))
+    others = np.ascontiguousarray(others, np.float32).reshape(-1, heads, *others.shape[-2:])
+    numbers = _behind(tensor, max(begins.max(initial=0), 0) + width)
+    found = np.empty((len(others), heads, *((count, columns) if along else (columns, width))), np.float32)
+    for part in zip(begins.reshape(-1, heads, count), others, found):
+        (_products_apart if along else _sums_apart)(numbers, *part)
+    found = found.reshape(*batch, *found.shape[2:])
+    return found[..., :few] if along else found[..., :few, :].mT
 ''',
     "_dot_where": '''
 def _dot_where(weights, values, where, product=np.matmul):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,21 @@ from .test_compiled import MACHINE, defined, program
 SIZES = {"B": 1, "H": 1, "Hq": 2, "Hkv": 1, "M": 1, "N": 3000, "D": 256, "E": 256}
 """Tiles are large enough for a loop."""
 
-HELPERS = ("_compiled", "_fetch", "_row_products", "_row_sums", "_has_numba", "_streamed")
+HELPERS = (
+    "_compiled",
+    "_behind",
+    "_by_rows",
+    "_by_rows_apart",
+    "_deferred",
+    "_read",
+    "_fetch",
+    "_row_products",
+    "_row_sums",
+    "_products_apart",
+    "_sums_apart",
+    "_has_numba",
+    "_streamed",
+)
 
 
 @cache
@@ -100,6 +114,76 @@ def test_a_stream_is_the_product(
         np.testing.assert_array_equal(out, wanted)
 
 
+@pytest.mark.parametrize("numba", [False, True])
+@settings(deadline=None)
+@given(
+    pages=st.integers(0, 5),
+    slots=st.sampled_from([1, 3, 16]),
+    heads=st.integers(1, 3),
+    width=st.sampled_from([1, 5, 32]),
+    entries=st.lists(st.integers(-1, 7), max_size=40),
+    few=st.integers(1, 9),
+    kind=st.sampled_from(["f4", "i1"]),
+    how=st.sampled_from([*LAYOUTS, "pages last", "one for all"]),
+    ends=st.tuples(st.integers(0, 20), st.integers(0, 20)),
+    seed=st.integers(0, 99),
+)
+def test_rows_that_a_table_places_are_those_that_are_gathered(
+    numba: bool,
+    pages: int,
+    slots: int,
+    heads: int,
+    width: int,
+    entries: list[int],
+    few: int,
+    kind: str,
+    how: str,
+    ends: tuple[int, int],
+    seed: int,
+) -> None:
+    """Read where they lie, or gathered where rows are many, or where memory has no rows."""
+    random = np.random.default_rng(seed)
+    cache = random.integers(0, 3, (pages, slots, heads, width)).astype(kind)
+    match how:
+        case "pages last":
+            cache = np.ascontiguousarray(cache.transpose(1, 2, 3, 0)).transpose(3, 0, 1, 2)
+        case "one for all":
+            cache = np.broadcast_to(cache[:, :1], cache.shape)
+        case _:
+            cache = laid(cache, how)
+    table = np.array(entries, np.int64)
+    where = (table >= 0) & (table < pages)
+    known = helpers(numba)
+
+    def rows(read: Any) -> Any:
+        blocks = read(cache, where, table).transpose(2, 0, 1, 3)
+        return blocks.reshape(heads, len(table) * slots, width)[:, ends[0] : len(table) * slots - ends[1]]
+
+    gathered, deferred = rows(known["_read"]), rows(partial(known["_deferred"], 0))
+    assert deferred.shape == gathered.shape
+    np.testing.assert_array_equal(np.asarray(deferred), gathered)
+    assert np.asarray(deferred.mT, np.float32).dtype == np.float32
+    q, p = (random.integers(0, 3, (heads, n, few)).astype(np.float32) for n in (width, gathered.shape[1]))
+    wanted = gathered.astype(np.float32)
+    for least in (0, 10**9):
+        np.testing.assert_array_equal(known["_streamed"](deferred, q, least), wanted @ q)
+        np.testing.assert_array_equal(known["_streamed"](deferred.mT, p, least), wanted.mT @ p)
+        np.testing.assert_array_equal(known["_streamed"](p.mT, deferred, least), p.mT @ wanted)
+
+
+def test_rows_apart_are_summed_as_those_of_their_copy() -> None:
+    """To the bit: what is no number is looked for in a copy."""
+    random = np.random.default_rng(7)
+    cache, table = random.random((90, 16, 2, 40), np.float32), random.permutation(90)
+    known = helpers(numba=True)
+    deferred = known["_deferred"](0, cache, True, table).transpose(2, 0, 1, 3).reshape(2, 1440, 40)
+    for few in (1, 3, 4, 7):
+        weights = random.random((2, 1440, few), np.float32)
+        found = known["_streamed"](deferred.mT, weights, 0)
+        again = known["_streamed"](np.asarray(deferred).mT, weights, 0)
+        np.testing.assert_array_equal(found.view(np.int32), again.view(np.int32))
+
+
 @pytest.mark.parametrize("how", LAYOUTS)
 def test_the_way_values_lie_is_that_of_their_copy(how: str) -> None:
     """What is made once more, without what is no number among values, is summed in the same order."""
@@ -142,6 +226,19 @@ def test_they_agree(name: str, spec_of: Any) -> None:
     compiled = program(case)
     case.check("numba", compiled.run(case))
     assert all(defined(compiled)[loop].signatures for loop in ("_row_products", "_row_sums"))
+
+
+@pytest.mark.parametrize("absent", [False, True])
+def test_pages_are_read_where_they_lie(absent: bool, spec_of: Any) -> None:
+    """Of a table that says no page of some keys as well."""
+    pytest.importorskip("numba")
+    dims = {"B": 1, "Hq": 4, "Hkv": 2, "D": 256, "E": 256, "P": 201, "S": 16, "L": 200}
+    case = Case.make(spec_of("paged_decode"), dims=dims, seed=5)
+    table = np.random.default_rng(5).permutation(201)[None, :200].astype(case.arrays["table"].dtype)
+    case = case.given(table=np.where(np.arange(200) % 50 == 7, -1, table) if absent else table, length=np.array([3190]))
+    compiled = program(case)
+    case.check("numba", compiled.run(case))
+    assert all(defined(compiled)[loop].signatures for loop in ("_products_apart", "_sums_apart"))
 
 
 def test_bytes_are_multiplied_as_memory_holds_them(spec_of: Any) -> None:

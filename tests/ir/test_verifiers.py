@@ -261,6 +261,23 @@ TILE_RULES = [
         tile("tile.kept %zero : f32"),
         "names tiles that were read, what a select leaves of them, or what they are as floats",
     ),
+    (tile("tile.deferred %zero : f32"), "names tiles that were read, or what lays their blocks end to end"),
+    (
+        tile("%n = arith.negf %y : f32\ntile.deferred %y : f32"),
+        "names what streamed products alone take",
+    ),
+    (
+        tile("%flat = tile.flatten %y from %i, %j at %c0 to %d : f32 to f32\ntile.deferred %y : f32"),
+        "names what streamed products alone take",
+    ),
+    (
+        tile("%z = tile.load @x[%j, %d] : f32\n%s = tile.dot %y, %z over %j : f32\ntile.deferred %z : f32"),
+        "names what streamed products alone take",
+    ),
+    (
+        tile("%w = tile.load @o[%j] : f32\ntile.deferred %w : f32"),
+        "names nothing of a tensor that its kernel writes",
+    ),
     (
         tile("%s = tile.mask %y along %d with %zero where %yes over %j : f32")
         .replace("%yes", "%c")
@@ -599,6 +616,7 @@ EVERY_OP = [
         %all = tile.all %before over %j : i1 to i1
         %ranked = tile.top %y where %before over %j at %d : f32
         %dot = tile.dot %y, %z over %j where %yes rounded to "bf16" in slices of 8 streamed from 9 : f32
+        tile.deferred %z : f32
         %batch = tile.dot %y, %y over %j : f32
         %w = tile.rename_axis %i from %i to %j
         %r = tile.repeat %y from %j to %d times 2 : f32 to f32

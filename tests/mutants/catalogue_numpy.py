@@ -165,9 +165,17 @@ def few_beside_four(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch,
         prelude.PRELUDE,
         "_row_products",
-        "* few[i, x]\n            out[j, i] = a",
-        "* few[0, x]\n            out[j, i] = a",
+        "* others[i, x]\n                found[j, i] = a",
+        "* others[0, x]\n                found[j, i] = a",
     )
+
+
+@planted("numpy", "numpy")
+def page_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that a table places are read one behind another, wherever it places them."""
+    index = "sum(index * step for index, step in zip(indices, steps))"
+    wrong = "sum(np.sort(index) * step for index, step in zip(indices, steps))"
+    rewords(monkeypatch, prelude.PRELUDE, "_deferred", index, wrong)
 
 
 @planted("numpy", "numpy")

@@ -18,10 +18,11 @@ AS_BYTES = ("i8", "u8")
 """The element types whose numbers NumPy takes as they are beside those of float32."""
 
 
-def copies_keys(kernel: tile.KernelOp) -> bool:
+def copies_keys(kernel: tile.KernelOp, *, placed: bool = True) -> bool:
     """Whether tiles of keys and features are gathered, widened or computed, before heads are batched.
 
-    What is read under a condition that reads data is gathered.
+    What is read under a condition that reads data is gathered. Whole rows in f32 are not where they lie wherever they
+    are `placed`: products may read them there.
     """
     axes, rows = AxesAnalysis(), row_axis(kernel)
     elements = {t.sym_name.data: t.element.data for t in spec.declarations(kernel, spec.TensorOp)}
@@ -41,7 +42,12 @@ def copies_keys(kernel: tile.KernelOp) -> bool:
     def is_copy(op: Operation) -> bool:
         match op:
             case tile.LoadOp():
-                widened = elements[op.tensor.string_value()] not in ("f32", *AS_BYTES)
+                element = elements[op.tensor.string_value()]
+                if not placed and not has_features(op.result):
+                    return False
+                if not placed and element == "f32":
+                    return tile.is_key(op.indices[-1]) or not isinstance(op.indices[-1].owner, tile.RangeOp)
+                widened = element not in ("f32", *AS_BYTES)
                 return any(map(is_computed, op.indices)) or ((widened or reads_data(op)) and has_features(op.result))
             case tile.DotOp() | tile.LoopOp() | spec.ToFloatOp():
                 return False

@@ -89,6 +89,13 @@ class Lengths:
         return self._cut[value]
 
 
+def one_of_few(begin: Operation, size: SSAValue, most: int) -> SSAValue:
+    """1 where a size is at most so much, else 0, computed before `begin`: of a choice no size would be known."""
+    one = insert_before(begin, index_constant(1))
+    limit, least = insert_before(begin, index_constant(most)), insert_before(begin, arith.MaxSIOp(size, one))
+    return insert_before(begin, arith.MinSIOp(insert_before(begin, arith.FloorDivSIOp(limit, least)), one))
+
+
 def extent_known(axis: tile.RangeOp) -> SSAValue | str | None:
     """How many rows or keys there are, or of what dim keys are places; None where a call does not know it."""
     start, loop = axis.start.owner, axis.parent_op()

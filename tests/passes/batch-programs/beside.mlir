@@ -1,7 +1,7 @@
-// RUN: attndsl opt %s --passes 'batch-programs{numbers=48}'
+// RUN: attndsl opt %s --passes 'batch-programs{numbers=48 streamed=2}'
 
-// Of heads that lie beside each other behind each key scores alone count, where keys are read where they lie; those that a
-// table places count as those of others.
+// Of heads that lie beside each other behind each key scores alone count, where keys are read where they lie, as those that
+// a table places are for up to two rows: they count as those of others where rows are more.
 
 spec.tensor @q "input" "f32" ["H", "M", "D"]
 spec.tensor @k "input" "f32" ["N", "H", "D"]
@@ -42,8 +42,15 @@ tile.kernel @lying {
 }
 
 // CHECK-LABEL: tile.kernel @placed
-// CHECK:         %[[room:\S+]] = arith.constant 48 : index
-// CHECK-NEXT:    arith.floordivsi %[[room]], %numbers
+// CHECK:         %[[many:\S+]] = arith.constant 3 : index
+// CHECK-NEXT:    %[[often:\S+]] = arith.floordivsi %i_size, %[[many]] : index
+// CHECK-NEXT:    %[[one:\S+]] = arith.constant 1 : index
+// CHECK-NEXT:    %[[more:\S+]] = arith.minsi %[[often]], %[[one]] : index
+// CHECK:         %[[copies:\S+]] = arith.muli %{{\S+}}, %[[more]] : index
+// CHECK-NEXT:    %[[held:\S+]] = arith.maxsi %i_size, %[[copies]] : index
+// CHECK:         %scores = arith.maxsi
+// CHECK-NEXT:    %[[room:\S+]] = arith.constant 48 : index
+// CHECK-NEXT:    arith.floordivsi %[[room]], %scores
 // CHECK-NEXT:    %[[least:\S+]] = arith.constant 12 : index
 // CHECK-NEXT:    arith.floordivsi %[[least]], %numbers
 // CHECK:         %h0 = tile.program "h" to %H{{\S*}} step %h_step

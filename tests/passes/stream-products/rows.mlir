@@ -1,9 +1,10 @@
 // RUN: attndsl opt %s --passes stream-products
 
 // Products of rows by keys, and by values, are streamed where memory holds these so, as is what leaves keys out. Keys of 8
-// bits are as memory holds them; values of 8 bits, which something else takes too, are widened. No stream is a product
-// with integers of 32 bits, with what a table places or a function makes, of what both vary by row, with a vector, and one
-// of 64 bits.
+// bits are as memory holds them; values of 8 bits, which something else takes too, are widened. Rows that a table places are
+// read when they are multiplied, where one product takes them that leaves no key out; where two do they are gathered once.
+// No stream is a product with integers of 32 bits, with what a function makes, of what both vary by row, with a vector, and
+// one of 64 bits.
 
 spec.tensor @q "input" "f32" ["M", "D"]
 spec.tensor @k "input" "i8" ["N", "D"]
@@ -50,34 +51,47 @@ tile.kernel @streams {
     %place = spec.mod %entry, %N
     %row = tile.load @z[%place, %e] : f32
     %placed = tile.dot %score, %row over %j : f32
+    %again = tile.dot %shown, %row over %j where %seen : f32
+    %twice = tile.load @z[%place, %d] : f32
+    %first = tile.dot %q, %twice over %d : f32
+    %other = arith.mulf %q, %q : f32
+    %second = tile.dot %other, %twice over %d : f32
+    %both = arith.addf %first, %second : f32
+    %last = tile.dot %both, %v over %j : f32
     %curved = tile.dot %score, %near over %j : f32
     %some = arith.addf %part, %absent : f32
     %more = arith.addf %some, %wide : f32
     %most = arith.addf %more, %placed : f32
-    %all = arith.addf %most, %curved : f32
+    %rest = arith.addf %again, %last : f32
+    %whole = arith.addf %most, %rest : f32
+    %all = arith.addf %whole, %curved : f32
     %next = arith.addf %acc, %all : f32
     tile.kept %k_int, %v_int, %u_int : index, index, index
     tile.yield %next : f32
   }
-  %whole = tile.range "j" from %zero to %N size %N
+  %span = tile.range "j" from %zero to %N size %N
   %y = tile.load @y[%i, %d] : f64
-  %x = tile.load @x[%whole, %d] : f64
+  %x = tile.load @x[%span, %d] : f64
   %long = tile.dot %y, %x over %d : f64
   %batch = tile.dot %q, %q over %d : f32
   %vector = tile.dot %q, %w over %d : f32
   %two = arith.addf %batch, %vector : f32
   tile.store @o[%i, %e] = %sum : f32
   tile.store @r[%i] = %two : f32
-  tile.store @t[%i, %whole] = %long : f64
+  tile.store @t[%i, %span] = %long : f64
 }
 
 // CHECK:      %score = tile.dot %q, %k over %d streamed from 1048576 : f32
 // CHECK:      %part = tile.dot %score, %v over %j streamed from 1048576 : f32
 // CHECK-NEXT: %absent = tile.dot %shown, %v over %j where %seen streamed from 1048576 : f32
 // CHECK-NEXT: %wide = tile.dot %score, %u over %j : f32
-// CHECK:      %placed = tile.dot %score, %row over %j : f32
-// CHECK-NEXT: %curved = tile.dot %score, %near over %j : f32
+// CHECK:      %placed = tile.dot %score, %row over %j streamed from 1048576 : f32
+// CHECK-NEXT: %again = tile.dot %shown, %row over %j where %seen streamed from 1048576 : f32
+// CHECK:      %first = tile.dot %q, %twice over %d : f32
+// CHECK:      %second = tile.dot %other, %twice over %d : f32
+// CHECK:      %curved = tile.dot %score, %near over %j : f32
 // CHECK:      tile.kept %k_int, %k, %v_int, %u_int : index, f32, index, index
+// CHECK-NEXT: tile.deferred %row : f32
 // CHECK:      %long = tile.dot %y, %x over %d : f64
 // CHECK-NEXT: %batch = tile.dot %q, %q over %d : f32
 // CHECK-NEXT: %vector = tile.dot %q, %w over %d : f32
