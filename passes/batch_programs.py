@@ -6,7 +6,7 @@ wait for each other: on two cores for a third of the time. With heads for a batc
 several programs at once. How many is chosen at the call: as many as hold no more than `numbers` in a tile, or `least`
 where keys are not copied, and, where programs would be fewer than `fewest`, no more than a quarter of that. Of heads
 that lie side by side behind each key scores alone count, where their keys are read where they lie (`choose-keys`), as
-rows that a table places are for up to `streamed` rows.
+rows that a table places are for up to `streamed` rows. So do a projection's results, of as few rows, not its weights.
 
 Before:
 
@@ -311,8 +311,9 @@ def _together(kernel: tile.KernelOp, begin: Operation, room: BatchPrograms) -> S
     copied = copies_keys(kernel)
     each = held = insert_before(begin, arith.MaxSIOp(_largest_tile(kernel, begin), _number(begin, 1)), "numbers")
     placed = room.streamed > 0 and copied and not copies_keys(kernel, placed=False)
-    if (placed or not copied) and programs_beside(kernel):
-        scores = _largest_tile(kernel, begin, of_rows=room.streamed if placed else ANY_ROWS)
+    projects = room.streamed > 0 and not copied and not of_kind(kernel, tile.LoopOp)
+    if projects or ((placed or not copied) and programs_beside(kernel)):
+        scores = _largest_tile(kernel, begin, of_rows=room.streamed if projects or placed else ANY_ROWS)
         held = insert_before(begin, arith.MaxSIOp(scores, _number(begin, 1)), "scores")
     most, few = (
         insert_before(begin, arith.FloorDivSIOp(_number(begin, numbers), tiles))

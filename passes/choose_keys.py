@@ -156,7 +156,7 @@ class ChooseKeys(ModulePass):
     def of_few_rows(self, kernel: tile.KernelOp, keys: SSAValue) -> SSAValue:
         """How many keys a tile has, where one of few rows has others."""
         rows = row_axis(kernel)
-        if self.few == 0 or rows is None or copies_keys(kernel, placed=self.few > self.streamed):
+        if self.few == 0 or rows is None or copies_keys(kernel):
             return keys
         assert isinstance(keys.owner, Operation)
         anchor = keys.owner.next_op

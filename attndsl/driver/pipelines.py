@@ -112,8 +112,8 @@ def ordered(options: Options) -> Step:
     return Step("order-axes", "before assign-homes: a home has its axes as tiles have them", sliced)
 
 
-STREAMED = 8
-"""The most rows that a compiled loop multiplies by others as it reads these: `_streamed` of generated files."""
+STREAMED = 4
+"""The most rows by which others are multiplied where a table places these: `_deferred` of generated files."""
 
 
 def compiled(options: Options) -> tuple[Step, ...]:

@@ -162,8 +162,8 @@ class NumPyAccess:
         if deferred:
             arguments = [self.text.along(p.value, head).code for p in computed]
             where = "True" if op.where is None else self.text.along(op.where, head).code
-            least = str(self.text.deferred[op.result])
-            code = f"_deferred({', '.join([least, self.gathered(name, places), where, *arguments])})"
+            few, least = self.text.size(self.text.deferred[op.result].rows), self.text.deferred[op.result].least
+            code = f"_deferred({', '.join([few, str(least), self.gathered(name, places), where, *arguments])})"
         elif op.where is None:
             code = python_name(name) + self.subscript(name, places, head)
         else:

@@ -18,7 +18,7 @@ from attndsl.backends.numpy.pointwise import NUMPY_REDUCTIONS, NUMPY_SPELLINGS
 from attndsl.backends.numpy.writable import sharing
 from attndsl.backends.text import ATOM, COMPARISON_LEVEL, COMPARISON_SIGNS, Text, Values
 from attndsl.ir import spec, tile
-from attndsl.ir.analyses.arrangement import batch_axes
+from attndsl.ir.analyses.arrangement import batch_axes, row_axis
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.ends import stops_in_time
 from attndsl.ir.meaning import predicate
@@ -36,7 +36,14 @@ LONGEST_EXTENT = 12
 
 
 FOUR = 4
-"""The rows by which what is deferred is multiplied at once: with as many it is as large as a streamed product."""
+"""By how many rows a loop multiplies at once what is deferred: of as many numbers a product is worth being streamed."""
+
+
+class Deferral(NamedTuple):
+    """By what axis of rows a tile is multiplied, and how many numbers it has at least that is read only then."""
+
+    rows: Axis
+    least: int
 
 
 class AxisSpan(NamedTuple):
@@ -64,15 +71,15 @@ class NumPyExpressions(Values):
     """Spells values.
 
     `homes` has the array of each home that has been declared, `kept` what has memory's type, `deferred` what is read
-    when it is multiplied, if it has so many numbers, `wraps` what Python brings back to 64 bits, `batch` the axes of
-    programs that are computed at once.
+    when it is multiplied, `wraps` what Python brings back to 64 bits, `batch` the axes of programs that are computed
+    at once.
     """
 
     def __init__(self, names: Names) -> None:
         super().__init__(names, AxesAnalysis())
         self.homes: dict[str, str] = {}
         self.kept: frozenset[SSAValue] = frozenset()
-        self.deferred: dict[SSAValue, int] = {}
+        self.deferred: dict[SSAValue, Deferral] = {}
         self.wraps: frozenset[SSAValue] = frozenset()
         self.batch: Axes = frozenset()
         self._spans: dict[Axis, AxisSpan] = {}
@@ -81,7 +88,9 @@ class NumPyExpressions(Values):
         """Prepares for the values of a kernel."""
         super().arrange(kernel)
         self.kept, self.wraps = named(kernel, tile.KeptOp), named(kernel, tile.WrapsOp)
-        self.deferred = {value: _products_with(value) // FOUR for value in named(kernel, tile.DeferredOp)}
+        deferred, rows = named(kernel, tile.DeferredOp), row_axis(kernel)
+        if rows is not None:
+            self.deferred = {value: Deferral(rows, _products_with(value) // FOUR) for value in deferred}
         self.batch = batch_axes(kernel)
         self.by_loops = None if kernel.by_loops is None else kernel.by_loops.value.data
 

@@ -165,13 +165,13 @@ class _Deferred:
         return (rows.mT if self.turned else rows).astype(dtype or self.dtype, copy=False)
 
 
-def _deferred(least, tensor, where, *indices):
-    """What `_read` gives of it, to be read when it is multiplied if that are `least` numbers."""
+def _deferred(few, least, tensor, where, *indices):
+    """What `_read` gives of it, to be read when it is multiplied by `few` rows if that are `least` numbers."""
     number = max(map(np.size, (where, *indices)))
     for extent in tensor.shape[len(indices) :]:
         number *= extent
     odd = any(stride < 0 or stride % tensor.itemsize for stride in tensor.strides)
-    if number < max(least, 1) or tensor.size == 0 or odd:
+    if few > 4 or number < max(least, 1) or tensor.size == 0 or odd:
         return _read(tensor, where, *indices)
     steps = [stride // tensor.itemsize for stride in tensor.strides]
     begins, where = sum(index * step for index, step in zip(indices, steps)), np.asarray(where)

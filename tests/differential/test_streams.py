@@ -122,7 +122,7 @@ def test_a_stream_is_the_product(
     heads=st.integers(1, 3),
     width=st.sampled_from([1, 5, 32]),
     entries=st.lists(st.integers(-1, 7), max_size=40),
-    few=st.integers(1, 9),
+    few=st.integers(1, 5),
     kind=st.sampled_from(["f4", "i1"]),
     how=st.sampled_from([*LAYOUTS, "pages last", "one for all"]),
     ends=st.tuples(st.integers(0, 20), st.integers(0, 20)),
@@ -159,7 +159,7 @@ def test_rows_that_a_table_places_are_those_that_are_gathered(
         blocks = read(cache, where, table).transpose(2, 0, 1, 3)
         return blocks.reshape(heads, len(table) * slots, width)[:, ends[0] : len(table) * slots - ends[1]]
 
-    gathered, deferred = rows(known["_read"]), rows(partial(known["_deferred"], 0))
+    gathered, deferred = rows(known["_read"]), rows(partial(known["_deferred"], few, 0))
     assert deferred.shape == gathered.shape
     np.testing.assert_array_equal(np.asarray(deferred), gathered)
     assert np.asarray(deferred.mT, np.float32).dtype == np.float32
@@ -176,8 +176,8 @@ def test_rows_apart_are_summed_as_those_of_their_copy() -> None:
     random = np.random.default_rng(7)
     cache, table = random.random((90, 16, 2, 40), np.float32), random.permutation(90)
     known = helpers(numba=True)
-    deferred = known["_deferred"](0, cache, True, table).transpose(2, 0, 1, 3).reshape(2, 1440, 40)
-    for few in (1, 3, 4, 7):
+    deferred = known["_deferred"](1, 0, cache, True, table).transpose(2, 0, 1, 3).reshape(2, 1440, 40)
+    for few in (1, 3, 4):
         weights = random.random((2, 1440, few), np.float32)
         found = known["_streamed"](deferred.mT, weights, 0)
         again = known["_streamed"](np.asarray(deferred).mT, weights, 0)

@@ -90,8 +90,8 @@ def test_a_cpu_that_multiplies_in_slices_has_a_pass_more() -> None:
 def test_code_that_numba_compiles_has_two_passes_more_and_longer_steps() -> None:
     plain, fused = (target_of("numpy").lowering(machine=machine).steps for machine in ("cpu", "cpu:numba"))
     assert [step.spelling for step in fused if step not in plain] == [
-        "choose-keys{least=512 most=2048 products=524288 few=4 longer=4096 streamed=8}",
-        "batch-programs{numbers=262144 least=2 streamed=8}",
+        "choose-keys{least=512 most=2048 products=524288 few=4 longer=4096 streamed=4}",
+        "batch-programs{numbers=262144 least=2 streamed=4}",
         "stream-products{products=1048576 halves=16384}",
         "fuse-pointwise{numbers=16384}",
     ]
