@@ -79,8 +79,8 @@ A tile has as many keys, a multiple of `least`, as the largest operation on keys
 keys are read once, and Python's part of a turn counts the more. Where heads lie side by side in memory behind each key,
 as in pages, those that are computed together read `beside` numbers of keys in a turn, or four times as many that are
 not copied: what has been read of one head is not far from what the next one reads. Rows that a table places are not
-copied where up to `streamed` rows are multiplied by them. No thread and no value decides, so
-that a call has the same bits wherever its code runs.
+copied where up to `streamed` rows are multiplied by them. No thread and no value decides, so that a call has the same
+bits wherever its code runs.
 
 Requires: tile. Ensures: no launch chooses keys. Exactness: reassociates sums. Idempotent.
 """

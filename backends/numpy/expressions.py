@@ -89,8 +89,7 @@ class NumPyExpressions(Values):
         super().arrange(kernel)
         self.kept, self.wraps = named(kernel, tile.KeptOp), named(kernel, tile.WrapsOp)
         deferred, rows = named(kernel, tile.DeferredOp), row_axis(kernel)
-        if rows is not None:
-            self.deferred = {value: Deferral(rows, _products_with(value) // FOUR) for value in deferred}
+        self.deferred = {v: Deferral(rows, _products_with(v) // FOUR) for v in deferred if rows is not None}
         self.batch = batch_axes(kernel)
         self.by_loops = None if kernel.by_loops is None else kernel.by_loops.value.data
 

@@ -165,8 +165,8 @@ def few_beside_four(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch,
         prelude.PRELUDE,
         "_row_products",
-        "* others[i, x]\n                found[j, i] = a",
-        "* others[0, x]\n                found[j, i] = a",
+        "* few[i, x]\n            out[j, i] = a",
+        "* few[0, x]\n            out[j, i] = a",
     )
 
 
