@@ -15,7 +15,7 @@ from itertools import chain, islice
 from math import lcm
 
 from attndsl.ir import attn, spec
-from attndsl.ir.meaning import predicate
+from attndsl.ir.meaning import TURNED, predicate
 from attndsl.ir.ranges import Ranges
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, i1
@@ -87,14 +87,19 @@ class Facts:
         if isinstance(op, arith.AndIOp):
             self._assume(op.lhs)
             self._assume(op.rhs)
-        if not isinstance(op, arith.CmpiOp) or constant(op.rhs) != 0:
+        if not isinstance(op, arith.CmpiOp):
             return
-        if predicate(op) == "eq" and isinstance(op.lhs.owner, spec.ModOp):
-            value, divisor = op.lhs.owner.operands
+        left, right, relation = op.lhs, op.rhs, predicate(op)
+        if constant(left) is not None:  # 0 < x is x > 0
+            left, right, relation = right, left, TURNED[relation]
+        if constant(right) != 0:
+            return
+        if relation == "eq" and isinstance(left.owner, spec.ModOp):
+            value, divisor = left.owner.operands
             self._exact.add((value, divisor))
             self._multiples[value] = lcm(self._multiples.get(value, 1), int(constant(divisor) or 1))
-        if predicate(op) in ("ne", "sgt"):
-            self._nonzero.add(op.lhs)
+        if relation in ("ne", "sgt"):
+            self._nonzero.add(left)
 
     # --- polynomials
 

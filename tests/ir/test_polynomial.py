@@ -222,6 +222,17 @@ def test_a_search_for_a_proof_ends() -> None:
     assert not facts.nonnegative(slack)
 
 
+def test_what_is_assumed_of_0_is_known_on_either_side() -> None:
+    kernel = Kernel()
+    (a, b), zero = kernel.integers, kernel.number(0)
+    kernel.assume(kernel.add(arith.CmpiOp(zero, b, "slt")))
+    kernel.assume(kernel.add(arith.CmpiOp(zero, kernel.add(spec.ModOp(a, b)), "eq")))
+    even = kernel.add(arith.FloorDivSIOp(a, b))
+    facts = Facts(kernel.block)
+    assert facts.positive(b)
+    assert facts.multiply(facts.of(even), facts.of(b)) == facts.of(a)
+
+
 def test_what_does_not_hold_is_not_proved() -> None:
     kernel = Kernel()
     a, b = kernel.integers
