@@ -80,19 +80,20 @@ Requires: tile. Exactness: bit-exact: the IR leaves the order of a product's sum
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.arrangement import batch_axes, row_axis
 from attndsl.ir.analyses.copies import AS_BYTES, lies
-from attndsl.ir.analyses.stored import read_of, rows_of
+from attndsl.ir.analyses.placed import lays, placed_rows
+from attndsl.ir.analyses.stored import read_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import say
 from attndsl.ir.statements import named, of_kind, operations
 from attndsl.ir.traits import Axis
-from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass, Operation, SSAValue, SymbolRefAttr, f32, index
+from attndsl.ir.xdsl import Context, IntegerAttr, ModuleOp, ModulePass, Operation, SSAValue, f32, index
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,10 @@ class StreamProducts(ModulePass):
                 continue
             if lies(others[0], axes):
                 dot.streamed = IntegerAttr(self.products, index)
-            elif _is_placed(others[0], axes, written):
+                continue
+            load = placed_rows(others[0], axes)
+            at_home = any(tile.into_of(each) is not None for each in lays(others[0]))
+            if load is not None and load.tensor not in written and not at_home:
                 placed.setdefault(others[0], []).append(dot)
         deferred = set[SSAValue]()
         for value, dots in placed.items():
@@ -135,33 +139,8 @@ class StreamProducts(ModulePass):
             if len(dots) == len(tile.users(value)) and len([dot for dot in dots if dot.where is None]) == 1:
                 for dot in dots:
                     dot.streamed = IntegerAttr(self.products, index)
-                deferred |= {*_laid(value)}
+                deferred |= {*lays(value)}
         return deferred
-
-
-def _laid(value: SSAValue) -> Iterator[SSAValue]:
-    """A tile, and what it lays end to end."""
-    yield value
-    if isinstance(value.owner, tile.FlattenOp):
-        yield from _laid(value.owner.value)
-
-
-def _is_placed(value: SSAValue, axes: AxesAnalysis, written: Collection[SymbolRefAttr]) -> bool:
-    """Whether a tile has rows of a tensor in f32, or a part of each, where a table or a formula places them."""
-    load, laid = rows_of(value), [*_laid(value)]
-    if load is None or load.tensor in written or any(tile.into_of(each) is not None for each in laid):
-        return False
-    features = load.indices[-1]
-    others = [*load.indices[:-1], *([] if load.where is None else [load.where])]
-    ranges = isinstance(features.owner, tile.RangeOp) and not tile.is_key(features)
-    if not ranges or any(features in axes(each) for each in others):
-        return False
-    for each, user in zip(laid[1:], laid, strict=False):
-        flatten = user.owner
-        assert isinstance(flatten, tile.FlattenOp)
-        if tile.users(each) != [flatten] or flatten.within not in axes(each):
-            return False
-    return spec.enclosing_tensor(load, load.tensor.string_value()).element.data == "f32" and load.result.type == f32
 
 
 def _widens_half(op: Operation) -> bool:

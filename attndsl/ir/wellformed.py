@@ -14,7 +14,8 @@ from attndsl.ir.analyses.facts import is_before_choice, is_launch_time
 from attndsl.ir.analyses.lengths import is_long_enough
 from attndsl.ir.analyses.liveness import overwrites
 from attndsl.ir.analyses.meeting import apart, in_steps
-from attndsl.ir.analyses.stored import held_by, rows_of
+from attndsl.ir.analyses.placed import placed_rows
+from attndsl.ir.analyses.stored import held_by
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.bounds import bounds_of
 from attndsl.ir.forms import kernels_beside
@@ -217,20 +218,20 @@ def verify_kept(op: tile.KeptOp) -> None:
 
 def verify_deferred(op: tile.DeferredOp) -> None:
     """Raises VerifyException where something else than a product takes what is deferred, or it may change till then."""
-    kernel = op.parent_op()
+    kernel, axes = op.parent_op(), AxesAnalysis()
     while kernel is not None and not isinstance(kernel, tile.KernelOp):
         kernel = kernel.parent_op()
     written = set() if kernel is None else {store.tensor for store in of_kind(kernel, tile.StoreOp)}
     for value in op.values:
-        load = rows_of(value)
+        load, users = placed_rows(value, axes), tile.users(value)
         if load is None:
-            raise VerifyException("names tiles that were read, or what lays their blocks end to end")
+            raise VerifyException("names rows in f32 that something computed places, or what lays them end to end")
         if load.tensor in written:
             raise VerifyException("names nothing of a tensor that its kernel writes")
-        for user in tile.users(value):
-            laid = isinstance(user, tile.FlattenOp) and user.result in op.values
-            if not laid and not (isinstance(user, tile.DotOp) and user.streamed is not None):
-                raise VerifyException("names what streamed products alone take")
+        laid = [isinstance(user, tile.FlattenOp) and user.result in op.values for user in users]
+        streamed = [isinstance(user, tile.DotOp) and user.streamed is not None for user in users]
+        if not users or not (all(laid) or all(streamed)):
+            raise VerifyException("names what streamed products alone take")
 
 
 def _verify_into(op: tile.IntoOp, axes: AxesAnalysis) -> None:

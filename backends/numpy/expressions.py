@@ -330,7 +330,8 @@ class NumPyExpressions(Values):
         condition = self.along(op.where, [*batch, *left, op.over])
         arguments = [weights.code, values.code, condition.code]
         if op.streamed is not None:
-            arguments.append(f"lambda a, b: {self.product(op, 'a', 'b')}")
+            numbers = f"_like({values.code}, b)" if op.rhs in self.deferred else "b"
+            arguments.append(f"lambda a, b: {self.product(op, 'a', numbers)}")
         elif op.slices is not None:
             arguments.append("_by_eights")
         text = Text(f"_dot_where({', '.join(arguments)})")

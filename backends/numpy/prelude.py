@@ -133,9 +133,10 @@ def _by_eights(a, b, out=None):
 ''',
     "_deferred": '''
 class _Deferred:
-    """What `_read` gives of a tensor, left where it lies until somebody asks for it.
+    """What `_read` gives of a tensor, left where it lies until somebody asks for it: rows along its last axis.
 
-    `begins` counts the tensor's numbers up to each row, which is along the last axis; -1: there is none, and it is 0.
+    `begins` counts the tensor's numbers up to each row; -1: there is none, and it is 0. All other axes may be cut, laid
+    end to end and put in another order.
     """
 
     def __init__(self, tensor, begins, turned=False):
@@ -160,30 +161,39 @@ class _Deferred:
         return _Deferred(self.tensor, self.begins[place], self.turned)
 
     def __array__(self, dtype=None, copy=None):
-        rows = _behind(self.tensor, self.begins.max(initial=0) + 1, self.tensor.shape[-1])[np.maximum(self.begins, 0)]
+        number, width = max(self.begins.max(initial=0), 0) + 1, self.tensor.shape[-1]
+        rows = np.lib.stride_tricks.as_strided(self.tensor, (number, width), (self.tensor.itemsize,) * 2)
+        rows = rows[np.maximum(self.begins, 0)]
         rows[self.begins < 0] = 0
         return (rows.mT if self.turned else rows).astype(dtype or self.dtype, copy=False)
 
+    def with_numbers(self, numbers):
+        """The same rows of other numbers, which a loop takes in the same order."""
+        places = np.arange(self.begins.size).reshape(self.begins.shape) * numbers.shape[-1]
+        return _Deferred(np.ascontiguousarray(numbers), np.where(self.begins < 0, -1, places))
+
 
 def _deferred(few, least, tensor, where, *indices):
-    """What `_read` gives of it, to be read when it is multiplied by `few` rows if that are `least` numbers."""
-    number = max(map(np.size, (where, *indices)))
+    """What `_read` gives of it, to be read when up to 4 rows are multiplied by it, if that are `least` numbers.
+
+    More are multiplied faster by what has been gathered, as are those of fewer than 64 numbers.
+    """
+    number, width = max(map(np.size, (where, *indices))), tensor.shape[-1]
     for extent in tensor.shape[len(indices) :]:
         number *= extent
-    odd = any(stride < 0 or stride % tensor.itemsize for stride in tensor.strides)
-    if few > 4 or number < max(least, 1) or tensor.size == 0 or odd:
+    odd = tensor.strides[-1] != tensor.itemsize or any(step < 0 or step % tensor.itemsize for step in tensor.strides)
+    if few > 4 or width < 64 or number < max(least, 1) or tensor.size == 0 or odd:
         return _read(tensor, where, *indices)
     steps = [stride // tensor.itemsize for stride in tensor.strides]
-    begins, where = sum(index * step for index, step in zip(indices, steps)), np.asarray(where)
+    begins, where = np.asarray(sum(index * step for index, step in zip(indices, steps))), np.asarray(where)
     for extent, step in list(zip(tensor.shape, steps))[len(indices) : -1]:
         begins, where = begins[..., None] + np.arange(extent) * step, where[..., None]
     return _Deferred(tensor, np.where(where, begins, -1))
 ''',
-    "_behind": '''
-def _behind(tensor, count, width=None):
-    """The first `count` numbers of a tensor's memory; with a width, each with as many that follow it along a row."""
-    shape, strides = ((count,), ()) if width is None else ((count, width), tensor.strides[-1:])
-    return np.lib.stride_tricks.as_strided(tensor, shape, (tensor.itemsize, *strides), writeable=False)
+    "_like": '''
+def _like(rows, numbers):
+    """Numbers that are to be multiplied as rows are that may be deferred."""
+    return numbers if isinstance(rows, np.ndarray) else rows.with_numbers(numbers)
 ''',
     "_fetch": '''
 def _fetch(numbers, place):
@@ -287,8 +297,8 @@ def _row_sums(rows, weights, out):
 ''',
     "_products_apart": '''
 def _products_apart(numbers, begins, few, out):
-    """`_row_products` of rows that lie apart, as those of many heads do, key by key; of `few` there are whole fours."""
-    count, width, line = out.shape[1], few.shape[2], 64 // numbers.itemsize
+    """`_row_products` of rows that lie apart, as those of many heads do, key by key."""
+    count, fours, width, line = out.shape[1], few.shape[1] // 4 * 4, few.shape[2], 64 // numbers.itemsize
     ahead = 1 + 8192 // (len(begins) * width * numbers.itemsize)
     for j in range(count):
         following = min(j + ahead, count - 1)
@@ -299,7 +309,7 @@ def _products_apart(numbers, begins, few, out):
                 out[h, j] = 0
                 continue
             begin = np.uint64(begins[h, j])  # of a number that may be negative Numba would ask that for each x
-            for i in range(0, few.shape[1], 4):
+            for i in range(0, fours, 4):
                 a = b = c = d = np.float32(0)
                 for x in range(width):
                     number = np.float32(numbers[begin + np.uint64(x)])
@@ -308,6 +318,11 @@ def _products_apart(numbers, begins, few, out):
                     c += number * few[h, i + 2, x]
                     d += number * few[h, i + 3, x]
                 out[h, j, i], out[h, j, i + 1], out[h, j, i + 2], out[h, j, i + 3] = a, b, c, d
+            for i in range(fours, few.shape[1]):
+                a = np.float32(0)
+                for x in range(width):
+                    a += np.float32(numbers[begin + np.uint64(x)]) * few[h, i, x]
+                out[h, j, i] = a
 
 
 _compiled(_products_apart, "reassoc", "nsz")
@@ -315,14 +330,17 @@ _compiled(_products_apart, "reassoc", "nsz")
     "_sums_apart": '''
 @_compiled
 def _sums_apart(numbers, begins, weights, out):
-    """`_row_sums` of rows that lie apart, as those of many heads do, key by key; of weights there are whole fours."""
-    (heads, count), width, line = begins.shape, out.shape[2], 64 // numbers.itemsize
+    """`_row_sums` of rows that lie apart, as those of many heads do, key by key."""
+    (heads, count), columns, width, line = begins.shape, out.shape[1], out.shape[2], 64 // numbers.itemsize
     ahead = 2 + 8192 // (heads * width * numbers.itemsize)
     parts = np.empty((4, heads, width), np.float32)
     a, b, c, d = parts[0], parts[1], parts[2], parts[3]
     out[:] = 0
     for start in range(0, count, 512):
-        for i in range(0, out.shape[1], 4):
+        for i in range(columns):
+            four = i // 4 * 4 + 4 <= columns
+            if four and i % 4:
+                continue
             parts[:] = 0
             for j in range(start, min(start + 512, count), 2):
                 after, following = min(j + 1, count - 1), min(j + ahead, count - 1)
@@ -333,23 +351,29 @@ def _sums_apart(numbers, begins, weights, out):
                     if after == j or begins[h, j] < 0 or begins[h, after] < 0:  # one is the last, or is nowhere
                         for k in range(j, after + 1):
                             if begins[h, k] >= 0:
-                                for n in range(4):
+                                for n in range(4 if four else 1):
                                     for x in range(width):
                                         number = np.float32(numbers[np.uint64(begins[h, k]) + np.uint64(x)])
                                         parts[n, h, x] += weights[h, k, i + n] * number
                         continue
                     begin, then = np.uint64(begins[h, j]), np.uint64(begins[h, after])
-                    p, q, r, s = weights[h, j, i], weights[h, j, i + 1], weights[h, j, i + 2], weights[h, j, i + 3]
-                    t, u = weights[h, after, i], weights[h, after, i + 1]
-                    v, w = weights[h, after, i + 2], weights[h, after, i + 3]
-                    for x in range(width):
-                        number = np.float32(numbers[begin + np.uint64(x)])
-                        other = np.float32(numbers[then + np.uint64(x)])
-                        a[h, x] += p * number + t * other
-                        b[h, x] += q * number + u * other
-                        c[h, x] += r * number + v * other
-                        d[h, x] += s * number + w * other
-            for n in range(4):
+                    if four:
+                        p, q, r, s = weights[h, j, i], weights[h, j, i + 1], weights[h, j, i + 2], weights[h, j, i + 3]
+                        t, u = weights[h, after, i], weights[h, after, i + 1]
+                        v, w = weights[h, after, i + 2], weights[h, after, i + 3]
+                        for x in range(width):
+                            number = np.float32(numbers[begin + np.uint64(x)])
+                            other = np.float32(numbers[then + np.uint64(x)])
+                            a[h, x] += p * number + t * other
+                            b[h, x] += q * number + u * other
+                            c[h, x] += r * number + v * other
+                            d[h, x] += s * number + w * other
+                    else:
+                        p, t = weights[h, j, i], weights[h, after, i]
+                        for x in range(width):
+                            number = np.float32(numbers[begin + np.uint64(x)])
+                            a[h, x] += p * number + t * np.float32(numbers[then + np.uint64(x)])
+            for n in range(4 if four else 1):
                 for h in range(heads):
                     out[h, i + n] += parts[n, h]
 ''',
@@ -357,7 +381,8 @@ def _sums_apart(numbers, begins, weights, out):
 def _streamed(a, b, least, product=np.matmul, out=None):
     """a @ b; where one has few rows, by loops that read the other once, in its own type, if that is `least` products.
 
-    A library reads what it multiplies several times, which takes longer than the products.
+    A library reads what it multiplies several times, which takes longer than the products. What has been deferred is
+    multiplied so however much of it is left.
     """
     (rows, terms), columns = a.shape[-2:], b.shape[-1]
     turned = rows < columns
@@ -391,22 +416,18 @@ def _by_rows(many, others, few):
 ''',
     "_by_rows_apart": '''
 def _by_rows_apart(many, others, few):
-    """many @ others, of few columns, by a loop over rows that are deferred; None where memory has no such rows."""
-    batch, tensor, begins, along = many.shape[:-2], many.tensor, many.begins, not many.turned
-    if tensor.strides[-1] != tensor.itemsize:
-        return None
-    others = others.mT if along else others
-    (heads, count), width, columns = ((1,) + begins.shape)[-2:], tensor.shape[-1], few + -few % 4
-    if columns > few:
-        more = (0, columns - few)
-        others = np.pad(others, [(0, 0)] * len(batch) + ([more, (0, 0)] if along else [(0, 0), more]))
-    others = np.ascontiguousarray(others, np.float32).reshape(-1, heads, *others.shape[-2:])
-    numbers = _behind(tensor, max(begins.max(initial=0), 0) + width)
-    found = np.empty((len(others), heads, *((count, columns) if along else (columns, width))), np.float32)
+    """many @ others, of few columns, by a loop over rows that are deferred."""
+    tensor, begins, along = many.tensor, many.begins, not many.turned
+    heads, count, width = *((1,) + begins.shape)[-2:], tensor.shape[-1]
+    others = np.ascontiguousarray(others.mT if along else others, np.float32)
+    others = others.reshape(-1, heads, *others.shape[-2:])
+    reach = (max(begins.max(), 0) + width,)
+    numbers = np.lib.stride_tricks.as_strided(tensor, reach, (tensor.itemsize,), writeable=False)
+    found = np.empty((len(others), heads, *((count, few) if along else (few, width))), np.float32)
     for part in zip(begins.reshape(-1, heads, count), others, found):
         (_products_apart if along else _sums_apart)(numbers, *part)
-    found = found.reshape(*batch, *found.shape[2:])
-    return found[..., :few] if along else found[..., :few, :].mT
+    found = found.reshape(*many.shape[:-2], *found.shape[2:])
+    return found if along else found.mT
 ''',
     "_dot_where": '''
 def _dot_where(weights, values, where, product=np.matmul):

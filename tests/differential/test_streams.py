@@ -24,7 +24,7 @@ SIZES = {"B": 1, "H": 1, "Hq": 2, "Hkv": 1, "M": 1, "N": 3000, "D": 256, "E": 25
 
 HELPERS = (
     "_compiled",
-    "_behind",
+    "_like",
     "_by_rows",
     "_by_rows_apart",
     "_deferred",
@@ -34,6 +34,7 @@ HELPERS = (
     "_row_sums",
     "_products_apart",
     "_sums_apart",
+    "_dot_where",
     "_has_numba",
     "_streamed",
 )
@@ -120,7 +121,7 @@ def test_a_stream_is_the_product(
     pages=st.integers(0, 5),
     slots=st.sampled_from([1, 3, 16]),
     heads=st.integers(1, 3),
-    width=st.sampled_from([1, 5, 32]),
+    width=st.sampled_from([1, 64, 65, 77]),
     entries=st.lists(st.integers(-1, 7), max_size=40),
     few=st.integers(1, 5),
     kind=st.sampled_from(["f4", "i1"]),
@@ -171,17 +172,34 @@ def test_rows_that_a_table_places_are_those_that_are_gathered(
         np.testing.assert_array_equal(known["_streamed"](p.mT, deferred, least), p.mT @ wanted)
 
 
-def test_rows_apart_are_summed_as_those_of_their_copy() -> None:
-    """To the bit: what is no number is looked for in a copy."""
+@pytest.mark.parametrize("least", [0, 1 << 20])
+@pytest.mark.parametrize("slots", [1, 16])
+def test_a_place_that_a_row_does_not_see_changes_no_bit_of_it(least: int, slots: int) -> None:
+    """What is no number there is left out of a copy, whose rows a loop takes as it took those that lie apart."""
     random = np.random.default_rng(7)
-    cache, table = random.random((90, 16, 2, 40), np.float32), random.permutation(90)
     known = helpers(numba=True)
-    deferred = known["_deferred"](1, 0, cache, True, table).transpose(2, 0, 1, 3).reshape(2, 1440, 40)
-    for few in (1, 3, 4):
-        weights = random.random((2, 1440, few), np.float32)
-        found = known["_streamed"](deferred.mT, weights, 0)
-        again = known["_streamed"](np.asarray(deferred).mT, weights, 0)
-        np.testing.assert_array_equal(found.view(np.int32), again.view(np.int32))
+    cache, table = random.random((1100 // slots, slots, 8, 128), np.float32), random.permutation(1024 // slots)
+    odd = np.where(np.arange(8)[:, None] == 3, np.float32(np.nan), cache)
+    unseen = np.arange(1024) == table.tolist().index(5) * slots
+    odd[5, 1:], odd[:5], odd[6:] = cache[5, 1:], cache[:5], cache[6:]
+    for few, absent in ((1, False), (3, True), (4, False), (4, True)):
+        where = np.arange(len(table)) % 5 != 2 if absent else True
+        weights = np.where(unseen[:, None], np.float32(0), random.random((8, 1024, few), np.float32))
+        found = []
+        for tensor in (cache, odd):
+            read = known["_deferred"](few, least // 4, tensor, where, table)
+            rows = read.transpose(2, 0, 1, 3).reshape(8, 1024, 128)
+            assert not isinstance(rows, np.ndarray)
+            product = known["_streamed"](rows.mT, weights, least)
+            if not np.isfinite(product).all():
+                with_numbers = partial(_streamed_like, known, rows, least)
+                product = known["_dot_where"](weights.mT, rows, np.broadcast_to(~unseen, (few, 1024)), with_numbers).mT
+            found.append(product)
+        np.testing.assert_array_equal(found[0].view(np.int32), found[1].view(np.int32))
+
+
+def _streamed_like(known: dict[str, Any], rows: Any, least: int, a: Any, b: Any) -> Any:
+    return known["_streamed"](a, known["_like"](rows, b), least)
 
 
 @pytest.mark.parametrize("how", LAYOUTS)

@@ -237,6 +237,14 @@ def at_home(body: str, stages: str = "", element: str = "f32") -> str:
     return tile(f"tile.home @h(%c4, %N) {stages} : {element}\n%v = math.exp %y : f32\n{body}")
 
 
+def placed(body: str) -> str:
+    """Rows %p of keys that a table places."""
+    return tile(f"%at = tile.load @t[%j] : index\n%p = tile.load @x[%at, %d] : f32\n{body}")
+
+
+UNPLACED = "names rows in f32 that something computed places, or what lays them end to end"
+UNSTREAMED = "names what streamed products alone take"
+
 TILE_RULES = [
     (tile("%p = tile.place [] of(%i0) axes(%i) near()"), "says of each shared integer how often it counts"),
     (tile("%p = tile.place [] of() axes(%i0) near()"), "works over a value that is no tile.range"),
@@ -261,21 +269,17 @@ TILE_RULES = [
         tile("tile.kept %zero : f32"),
         "names tiles that were read, what a select leaves of them, or what they are as floats",
     ),
-    (tile("tile.deferred %zero : f32"), "names tiles that were read, or what lays their blocks end to end"),
+    (tile("tile.deferred %zero : f32"), UNPLACED),
+    (tile("tile.deferred %y : f32"), UNPLACED),
+    (placed("tile.deferred %p : f32").replace('@x "input" "f32"', '@x "input" "f16"'), UNPLACED),
+    (placed("tile.deferred %p : f32"), UNSTREAMED),
+    (placed("%n = arith.negf %p : f32\ntile.deferred %p : f32"), UNSTREAMED),
+    (placed("%flat = tile.flatten %p from %j, %d at %c0 to %i : f32 to f32\ntile.deferred %p : f32"), UNSTREAMED),
+    (placed("%s = tile.dot %y, %p over %j : f32\ntile.deferred %p : f32"), UNSTREAMED),
     (
-        tile("%n = arith.negf %y : f32\ntile.deferred %y : f32"),
-        "names what streamed products alone take",
-    ),
-    (
-        tile("%flat = tile.flatten %y from %i, %j at %c0 to %d : f32 to f32\ntile.deferred %y : f32"),
-        "names what streamed products alone take",
-    ),
-    (
-        tile("%z = tile.load @x[%j, %d] : f32\n%s = tile.dot %y, %z over %j : f32\ntile.deferred %z : f32"),
-        "names what streamed products alone take",
-    ),
-    (
-        tile("%w = tile.load @o[%j] : f32\ntile.deferred %w : f32"),
+        placed("%s = tile.dot %y, %p over %j streamed from 8 : f32\ntile.deferred %p : f32")
+        .replace('@x "input"', '@x "inout"')
+        .replace("  tile.store @o[%i] = %zero", "  tile.store @x[%i, %c0] = %zero"),
         "names nothing of a tensor that its kernel writes",
     ),
     (
@@ -616,7 +620,10 @@ EVERY_OP = [
         %all = tile.all %before over %j : i1 to i1
         %ranked = tile.top %y where %before over %j at %d : f32
         %dot = tile.dot %y, %z over %j where %yes rounded to "bf16" in slices of 8 streamed from 9 : f32
-        tile.deferred %z : f32
+        %at = tile.load @t[%j] : index
+        %rows = tile.load @x[%at, %d] : f32
+        %stream = tile.dot %y, %rows over %j streamed from 9 : f32
+        tile.deferred %rows : f32
         %batch = tile.dot %y, %y over %j : f32
         %w = tile.rename_axis %i from %i to %j
         %r = tile.repeat %y from %j to %d times 2 : f32 to f32

@@ -28,14 +28,6 @@ def held_by(value: SSAValue) -> tile.LoadOp | None:
     return read_of(op.operand if isinstance(op, spec.ToFloatOp) else value)
 
 
-def rows_of(value: SSAValue) -> tile.LoadOp | None:
-    """The load whose rows a tile has, one of blocks laid end to end or as they were read; None where there is none."""
-    op = value.owner
-    while isinstance(op, tile.FlattenOp):
-        op = op.value.owner
-    return op if isinstance(op, tile.LoadOp) else None
-
-
 def is_carried(value: SSAValue) -> bool:
     """Whether a loop carries what was read to its next turn."""
     users = [use.operation for use in value.uses]
