@@ -176,13 +176,13 @@ class _Deferred:
 def _deferred(few, least, tensor, where, *indices):
     """What `_read` gives of it, to be read when up to 4 rows are multiplied by it, if that are `least` numbers.
 
-    More are multiplied faster by what has been gathered, as are those of fewer than 32 numbers.
+    More are multiplied faster by what has been gathered, as are short ones, of fewer than 32 where `least` is 2**18.
     """
     number, width = max(map(np.size, (where, *indices))), tensor.shape[-1]
     for extent in tensor.shape[len(indices) :]:
         number *= extent
     odd = tensor.strides[-1] != tensor.itemsize or any(step < 0 or step % tensor.itemsize for step in tensor.strides)
-    if few > 4 or width < 32 or number < max(least, 1) or tensor.size == 0 or odd:
+    if few > 4 or width * 8192 < least or number < max(least, 1) or tensor.size == 0 or odd:
         return _read(tensor, where, *indices)
     steps = [stride // tensor.itemsize for stride in tensor.strides]
     begins, where = np.asarray(sum(index * step for index, step in zip(indices, steps))), np.asarray(where)

@@ -121,7 +121,7 @@ def test_a_stream_is_the_product(
     pages=st.integers(0, 5),
     slots=st.sampled_from([1, 3, 16]),
     heads=st.integers(1, 3),
-    width=st.sampled_from([1, 31, 32, 77]),
+    width=st.sampled_from([1, 5, 32, 77]),
     entries=st.lists(st.integers(-1, 7), max_size=40),
     few=st.integers(1, 5),
     kind=st.sampled_from(["f4", "i1"]),
