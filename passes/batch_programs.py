@@ -111,7 +111,7 @@ from functools import reduce
 from attndsl.ir import tile
 from attndsl.ir.analyses.arrangement import row_axis
 from attndsl.ir.analyses.beside import programs_beside
-from attndsl.ir.analyses.copies import copies_keys
+from attndsl.ir.analyses.copies import copies_keys, copies_placed_rows
 from attndsl.ir.analyses.facts import launch_time
 from attndsl.ir.analyses.lengths import Lengths
 from attndsl.ir.analyses.shared import programs_of, whole_times
@@ -310,7 +310,7 @@ def _together(kernel: tile.KernelOp, begin: Operation, room: BatchPrograms) -> S
     """How many programs are computed together, at least 1."""
     copied = copies_keys(kernel)
     each = held = insert_before(begin, arith.MaxSIOp(_largest_tile(kernel, begin), _number(begin, 1)), "numbers")
-    placed = room.streamed > 0 and copied and not copies_keys(kernel, placed=False)
+    placed = room.streamed > 0 and copies_placed_rows(kernel)
     projects = room.streamed > 0 and not copied and not of_kind(kernel, tile.LoopOp)
     if projects or ((placed or not copied) and programs_beside(kernel)):
         scores = _largest_tile(kernel, begin, of_rows=room.streamed if projects or placed else ANY_ROWS)

@@ -95,7 +95,7 @@ from attndsl.choices import KEYS
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.arrangement import row_axis
 from attndsl.ir.analyses.beside import FEW_ROWS, programs_beside
-from attndsl.ir.analyses.copies import copies_keys
+from attndsl.ir.analyses.copies import copies_keys, copies_placed_rows
 from attndsl.ir.analyses.lengths import Lengths, one_of_few
 from attndsl.ir.analyses.shared import programs_of
 from attndsl.ir.analyses.steps import largest_step
@@ -197,7 +197,7 @@ class ChooseKeys(ModulePass):
             each = put(arith.MuliOp(each, one_of_few(anchor, size, FEW_ROWS)))
         step = max(self.least // 8, 1)
         numbers = number((self.beside if copies_keys(kernel) else 4 * self.beside) // step)
-        if self.streamed and copies_keys(kernel) and not copies_keys(kernel, placed=False):
+        if self.streamed and copies_placed_rows(kernel):
             often = put(arith.MuliOp(one_of_few(anchor, number(size), self.streamed), number(4)))
             numbers = put(arith.MuliOp(put(arith.MaxSIOp(often, one)), numbers))
         steps = put(arith.FloorDivSIOp(numbers, put(arith.MaxSIOp(each, one))))

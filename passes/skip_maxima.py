@@ -279,9 +279,7 @@ def _look(
 
 def _in_order(axes: Axes, loop: tile.LoopOp) -> list[SSAValue]:
     """Axes, the innermost first, so that text does not depend on where objects lie in memory."""
-    kernel = loop.parent_op()
-    while kernel is not None and not isinstance(kernel, tile.KernelOp):
-        kernel = kernel.parent_op()
+    kernel = tile.kernel_around(loop)
     assert kernel is not None
     return [op.result for op in reversed(operations(kernel)) if isinstance(op, tile.RangeOp) and op.result in axes]
 

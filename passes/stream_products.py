@@ -69,11 +69,11 @@ After:
 
 Chosen are products in f32 of rows by what does not rest on them, and lies in memory as it is multiplied: what has been
 widened or computed is in the cache, where a library is as fast. Rows that a table places, as that of pages does, are
-not gathered first either, where one product takes them: the loop is told where each begins. Whether rows are few, and
-the rest is large enough to wait for a compiler, is known when a call is made: `products` is the number of
-multiplications from which on it is. The others are multiplied as before. What was read as an integer of 8 bits, and is
-only multiplied so, is not widened; f16 is, in tiles of `halves` numbers or more by loops as well, as NumPy takes six
-passes over a tile for that.
+not gathered first either, where one product takes them: the loop is told where each begins (`tile.deferred`), if few
+rows are multiplied by enough of them. Whether rows are few, and the rest is large enough to wait for a compiler, is
+known when a call is made: `products` is the number of multiplications from which on it is. The others are multiplied as
+before. What was read as an integer of 8 bits, and is only multiplied so, is not widened; f16 is, in tiles of `halves`
+numbers or more by loops as well, as NumPy takes six passes over a tile for that.
 
 Requires: tile. Exactness: bit-exact: the IR leaves the order of a product's sums to the target. Idempotent.
 """

@@ -130,6 +130,7 @@ __all__ = [
     "into_of",
     "is_column",
     "is_key",
+    "kernel_around",
     "padded",
     "users",
     "verify_axis",
@@ -617,6 +618,14 @@ class HoldsOp(IRDLOperation):
             raise VerifyException("stands in the loop over its keys")
         if any(loop.is_ancestor(end.owner) for end in (self.start, self.stop)):
             raise VerifyException("has ends that the loop does not change")
+
+
+def kernel_around(op: Operation) -> KernelOp | None:
+    """The kernel that an operation stands in; None where it stands in none."""
+    around = op.parent_op()
+    while around is not None and not isinstance(around, KernelOp):
+        around = around.parent_op()
+    return around
 
 
 STATEMENTS = (PresentOp, HoldsOp, WithinOp, CoversOp, IntoOp, ValuesOp)

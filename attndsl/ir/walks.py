@@ -129,9 +129,7 @@ class OfProgramsOp(IRDLOperation):
         return [value.owner for value in self.variables if isinstance(value.owner, tile.ProgramOp)]
 
     def verify_(self) -> None:
-        kernel = self.parent_op()
-        while kernel is not None and not isinstance(kernel, tile.KernelOp):
-            kernel = kernel.parent_op()
+        kernel = tile.kernel_around(self)
         known = [] if kernel is None else [op for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp)]
         if [value.owner for value in self.variables] != known:
             raise VerifyException("means all program variables of its kernel, in order")

@@ -218,9 +218,7 @@ def verify_kept(op: tile.KeptOp) -> None:
 
 def verify_deferred(op: tile.DeferredOp) -> None:
     """Raises VerifyException where something else than a product takes what is deferred, or it may change till then."""
-    kernel, axes = op.parent_op(), AxesAnalysis()
-    while kernel is not None and not isinstance(kernel, tile.KernelOp):
-        kernel = kernel.parent_op()
+    kernel, axes = tile.kernel_around(op), AxesAnalysis()
     written = set() if kernel is None else {store.tensor for store in of_kind(kernel, tile.StoreOp)}
     for value in op.values:
         load, users = placed_rows(value, axes), tile.users(value)

@@ -143,7 +143,7 @@ class _Deferred:
         self.tensor, self.begins, self.turned = tensor, begins, turned
         *rows, width = *begins.shape, tensor.shape[-1]
         self.shape = (*rows[:-1], width, rows[-1]) if turned else (*rows, width)
-        self.ndim, self.size, self.dtype = len(self.shape), begins.size * width, tensor.dtype
+        self.size, self.dtype = begins.size * width, tensor.dtype
 
     @property
     def mT(self):
@@ -166,6 +166,20 @@ class _Deferred:
         rows = rows[np.maximum(self.begins, 0)]
         rows[self.begins < 0] = 0
         return (rows.mT if self.turned else rows).astype(dtype or self.dtype, copy=False)
+
+    def times(self, others, few):
+        """The product with a few columns, by a loop over rows where they lie."""
+        tensor, begins, along = self.tensor, self.begins, not self.turned
+        heads, count, width = *((1,) + begins.shape)[-2:], tensor.shape[-1]
+        others = np.ascontiguousarray(others.mT if along else others, np.float32)
+        others = others.reshape(-1, heads, *others.shape[-2:])
+        reach = (max(begins.max(), 0) + width,)
+        numbers = np.lib.stride_tricks.as_strided(tensor, reach, (tensor.itemsize,), writeable=False)
+        found = np.empty((len(others), heads, *((count, few) if along else (few, width))), np.float32)
+        for part in zip(begins.reshape(-1, heads, count), others, found):
+            (_products_apart if along else _sums_apart)(numbers, *part)
+        found = found.reshape(*self.shape[:-2], *found.shape[2:])
+        return found if along else found.mT
 
     def with_numbers(self, numbers):
         """The same rows of other numbers, which a loop takes in the same order."""
@@ -332,14 +346,14 @@ _compiled(_products_apart, "reassoc", "nsz")
 def _sums_apart(numbers, begins, weights, out):
     """`_row_sums` of rows that lie apart, as those of many heads do, key by key."""
     (heads, count), columns, width, line = begins.shape, out.shape[1], out.shape[2], 64 // numbers.itemsize
+    fours = columns // 4 * 4
     ahead = 2 + 8192 // (heads * width * numbers.itemsize)
     parts = np.empty((4, heads, width), np.float32)
     a, b, c, d = parts[0], parts[1], parts[2], parts[3]
     out[:] = 0
     for start in range(0, count, 512):
         for i in range(columns):
-            four = i // 4 * 4 + 4 <= columns
-            if four and i % 4:
+            if i < fours and i % 4:
                 continue
             parts[:] = 0
             for j in range(start, min(start + 512, count), 2):
@@ -351,13 +365,13 @@ def _sums_apart(numbers, begins, weights, out):
                     if after == j or begins[h, j] < 0 or begins[h, after] < 0:  # one is the last, or is nowhere
                         for k in range(j, after + 1):
                             if begins[h, k] >= 0:
-                                for n in range(4 if four else 1):
+                                for n in range(4 if i < fours else 1):
                                     for x in range(width):
                                         number = np.float32(numbers[np.uint64(begins[h, k]) + np.uint64(x)])
                                         parts[n, h, x] += weights[h, k, i + n] * number
                         continue
                     begin, then = np.uint64(begins[h, j]), np.uint64(begins[h, after])
-                    if four:
+                    if i < fours:
                         p, q, r, s = weights[h, j, i], weights[h, j, i + 1], weights[h, j, i + 2], weights[h, j, i + 3]
                         t, u = weights[h, after, i], weights[h, after, i + 1]
                         v, w = weights[h, after, i + 2], weights[h, after, i + 3]
@@ -373,7 +387,7 @@ def _sums_apart(numbers, begins, weights, out):
                         for x in range(width):
                             number = np.float32(numbers[begin + np.uint64(x)])
                             a[h, x] += p * number + t * np.float32(numbers[then + np.uint64(x)])
-            for n in range(4 if four else 1):
+            for n in range(4 if i < fours else 1):
                 for h in range(heads):
                     out[h, i + n] += parts[n, h]
 ''',
@@ -391,7 +405,7 @@ def _streamed(a, b, least, product=np.matmul, out=None):
     counted = number * terms * max(few, 2 if many.dtype == np.float32 else 4)
     enough = counted >= least if lies else many.size * few > 0  # what is deferred has been found to be
     if few <= 8 and enough and others.shape[:-2] == many.shape[:-2] and _has_numba():
-        found = (_by_rows if lies else _by_rows_apart)(many, others, few)
+        found = _by_rows(many, others, few) if lies else many.times(others, few)
     if found is None:
         return product(np.asarray(a, np.float32), np.asarray(b, np.float32), out=out)
     found = found.mT if turned else found
@@ -412,21 +426,6 @@ def _by_rows(many, others, few):
     for place in np.ndindex(batch):
         other = np.ascontiguousarray(others[place], np.float32)
         (_row_products if along else _row_sums)(np.ascontiguousarray(rows[place]), other, found[place])
-    return found if along else found.mT
-''',
-    "_by_rows_apart": '''
-def _by_rows_apart(many, others, few):
-    """many @ others, of few columns, by a loop over rows that are deferred."""
-    tensor, begins, along = many.tensor, many.begins, not many.turned
-    heads, count, width = *((1,) + begins.shape)[-2:], tensor.shape[-1]
-    others = np.ascontiguousarray(others.mT if along else others, np.float32)
-    others = others.reshape(-1, heads, *others.shape[-2:])
-    reach = (max(begins.max(), 0) + width,)
-    numbers = np.lib.stride_tricks.as_strided(tensor, reach, (tensor.itemsize,), writeable=False)
-    found = np.empty((len(others), heads, *((count, few) if along else (few, width))), np.float32)
-    for part in zip(begins.reshape(-1, heads, count), others, found):
-        (_products_apart if along else _sums_apart)(numbers, *part)
-    found = found.reshape(*many.shape[:-2], *found.shape[2:])
     return found if along else found.mT
 ''',
     "_dot_where": '''

@@ -26,7 +26,6 @@ HELPERS = (
     "_compiled",
     "_like",
     "_by_rows",
-    "_by_rows_apart",
     "_deferred",
     "_read",
     "_fetch",

@@ -58,6 +58,11 @@ def copies_keys(kernel: tile.KernelOp, *, placed: bool = True) -> bool:
     return any(is_copy(op) for op in operations(kernel))
 
 
+def copies_placed_rows(kernel: tile.KernelOp) -> bool:
+    """Whether all that a kernel copies of its keys are whole rows in f32, which lie where something places them."""
+    return copies_keys(kernel) and not copies_keys(kernel, placed=False)
+
+
 def lies(value: SSAValue, axes: AxesAnalysis) -> bool:
     """Whether a tile's numbers lie in memory as they are multiplied, one range of rows behind another."""
     load = held_by(value)

@@ -18,8 +18,8 @@ def placed_rows(value: SSAValue, axes: AxesAnalysis) -> tile.LoadOp | None:
     load = laid[-1].owner
     if not isinstance(load, tile.LoadOp) or load.result.type != f32 or not load.indices:
         return None
-    features, others = load.indices[-1], [*load.indices[:-1]]
-    conditions = [] if load.where is None else [load.where]
+    features, others = load.indices[-1], load.indices[:-1]
+    conditions = () if load.where is None else (load.where,)
     if not isinstance(features.owner, tile.RangeOp) or tile.is_key(features):
         return None
     if any(features in axes(each) for each in (*others, *conditions)):
