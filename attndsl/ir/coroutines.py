@@ -31,6 +31,7 @@ from attndsl.ir.rings import (
     RingOp,
     barred,
     barriers_of,
+    completes,
     filled_with,
 )
 from attndsl.ir.statements import operations
@@ -69,22 +70,26 @@ class _Barrier:
     arrived: int = 0
     missing: int = 0
 
-    def arrive(self, announced: int = 0) -> None:
+    def arrive(self, announced: int = 0) -> bool:
+        """Gives whether that ends a phase."""
         self.arrived += 1
         self.missing += announced
-        self._turn()
+        return self._turn()
 
-    def land(self, count: int) -> None:
+    def land(self, count: int) -> bool:
+        """Gives whether that ends a phase."""
         self.missing -= count
-        self._turn()
+        return self._turn()
 
     def has_ended(self, phase: int) -> bool:
         """Whether the phase of this parity is over; two that are apart by two are one to a barrier."""
         return self.phases % 2 != phase
 
-    def _turn(self) -> None:
-        if self.arrived == self.count and self.missing == 0:
+    def _turn(self) -> bool:
+        ends = self.arrived == self.count and self.missing == 0
+        if ends:
             self.phases, self.arrived = self.phases + 1, 0
+        return ends
 
 
 @dataclass(eq=False)
@@ -103,7 +108,7 @@ class _Stage:
     handed: set[str] = field(default_factory=set)
 
     def fill(self) -> None:
-        """Begins a use: what is filled lands, and is read by as many as release it."""
+        """Begins a use: what is full is read by as many as release it."""
         self.unread, self.released = self.empty.count, set()
 
 
@@ -137,6 +142,7 @@ class _Program:
         # Once for a program: to look for them in the kernel at each use was a tenth of all time.
         self.holders = {op.sym_name.data: op for op in kernel.body.block.ops if isinstance(op, Holder)}
         self.filled_with = {name: filled_with(op) for name, op in self.holders.items() if isinstance(op, Barred)}
+        self.completing = {op for op in self.holders.values() if isinstance(op, RelayOp) and completes(op)}
         for holder in (op for op in self.holders.values() if isinstance(op, Barred) and barred(op)):
             name = holder.sym_name.data
             for n in range(holder.stages.value.data):
@@ -187,8 +193,7 @@ class _Program:
         stage = landed.stage
         stage.boxes[landed.ring] = landed.box
         stage.landing.remove(landed.ring)
-        stage.full.land(landed.bytes)
-        if stage.full.missing == 0:
+        if stage.full.land(landed.bytes):
             stage.fill()
         return True
 
@@ -467,10 +472,9 @@ class _Role:
                 stage.full.arrive()
                 return
             stage.handed.clear()
-        if barred(relay):
-            stage.fills += 1
+        stage.fills += barred(relay)
+        if (isinstance(relay, ExchangeOp) or relay in self.program.completing) and stage.full.arrive():
             stage.fill()
-            stage.full.arrive()
 
     def lies_as(self, op: roles.HandOp | roles.ViewOp | roles.ClearOp | walks.NumberOp) -> str:
         """What a stage holds under, of an exchange by whose tile it is."""
@@ -571,7 +575,7 @@ def _multiplied(made: _Product) -> NamedArray:
     return NamedArray(total if onto is None else total + onto.along(rest), rest)
 
 
-_Does = Callable[[_Role, Any], None]
+_Does = Callable[[_Role, Any], object]
 _Waits = Callable[[_Role, Any], Iterator[None]]
 
 _DOES: Mapping[type[Operation], _Does] = {
@@ -582,7 +586,7 @@ _DOES: Mapping[type[Operation], _Does] = {
     walks.SeekOp: _Role.find,
     walks.PostOp: _Role.post,
     walks.NumberOp: lambda role, op: role.gives(op.result, int(role.readable(op))),
-    walks.TurnsOp: lambda role, op: role.gives(op.result, max(1, role.run.scalar(op.tiles))),
+    walks.TurnsOp: lambda role, op: role.gives(op.result, max(op.any is None, role.run.scalar(op.tiles))),
     walks.ShareOp: _Role.share,
     walks.SectionOp: _Role.section,
     walks.ProgramsOp: _Role.programs,

@@ -11,7 +11,7 @@ stage of a board is released behind that.
 from __future__ import annotations
 
 from attndsl.ir import gathers, roles, tile, walks
-from attndsl.ir.rings import BoardOp, ExchangeOp, RelayOp, barred, filled_with, holders_of
+from attndsl.ir.rings import BoardOp, ExchangeOp, completes, filled_with, relays_with
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Block, Operation, SSAValue, VerifyException, scf
 
@@ -171,11 +171,10 @@ class _Walk:
         self._needs("empty", op)
         name, stage = op.ring.string_value(), _stage(op)
         handed = self.handed.setdefault(stage, set())
-        if not barred(op.relay):
+        if not completes(op.relay):
             handed.add(name)
             return
-        relays = [each for each in holders_of(op) if isinstance(each, RelayOp) and filled_with(each) == name]
-        beside = {each.sym_name.data for each in relays}
+        beside = {each.sym_name.data for each in relays_with(op.relay)}
         if left := sorted(beside - {name} - handed):
             raise VerifyException(f"what lies beside @{name} is handed before, @{', @'.join(left)}, too")
         del self.handed[stage]

@@ -318,8 +318,8 @@ class OrderOp(IRDLOperation):
 class RelayOp(IRDLOperation):
     """Shared memory for what one role hands on to others: a tile, or a number of each row, or key, in `stages`.
 
-    So many `readers` release a stage before it is filled again. One that lies `beside` another has no barriers: its
-    stages are full and released with those of the other.
+    So many `readers` release a stage before it is filled again. One that lies `beside` another, or a ring, has no
+    barriers: its stages are full and released with those of the other.
     """
 
     name = "roles.relay"
@@ -357,7 +357,7 @@ class RelayOp(IRDLOperation):
             raise VerifyException("holds a tile, or a number of each row, of f32, f16 or bf16")
         if min(self.stages.value.data, self.readers.value.data, *self.shape) < 1:
             raise VerifyException("has a stage, a reader and an element at least")
-        _verify_beside(self, "relay")
+        _verify_beside(self, "relay or ring")
 
 
 @irdl_op_definition
@@ -423,10 +423,14 @@ def holders_of(op: Operation) -> list[Holder]:
 
 
 def barriers_of(holder: Barred) -> dict[str, int]:
-    """The barriers of each stage, and how many arrive at one before its phase ends."""
+    """The barriers of each stage, and how many arrive at one before its phase ends.
+
+    Who copies into a ring arrives at that, and so does who hands on what lies beside it.
+    """
     if isinstance(holder, OrderOp | ExchangeOp):
         return {"full": 1 if isinstance(holder, OrderOp) else holder.among.value.data}
-    return {"full": 1, "empty": holder.readers.value.data}
+    full = 1 + (isinstance(holder, RingOp) and bool(relays_with(holder)))
+    return {"full": full, "empty": holder.readers.value.data}
 
 
 def filled_with(holder: Holder) -> str:
@@ -435,10 +439,22 @@ def filled_with(holder: Holder) -> str:
     return holder.sym_name.data if beside is None else beside.string_value()
 
 
+def relays_with(holder: RingOp | RelayOp) -> list[RelayOp]:
+    """The relays whose stages are full with those of a memory, in the order in which they are made."""
+    relays = [each for each in holders_of(holder) if isinstance(each, RelayOp)]
+    return [each for each in relays if filled_with(each) == filled_with(holder)]
+
+
+def completes(relay: RelayOp) -> bool:
+    """Whether all of a stage is handed on with this: it has the barriers, or is the first of those beside a ring."""
+    together = relays_with(relay)
+    return barred(relay) or (together[0] is relay and not any(map(barred, together)))
+
+
 def _verify_beside(holder: RingOp | RelayOp, kind: str) -> None:
-    """Raises VerifyException where what a memory lies beside is none of its kind, or has other stages or readers."""
+    """Raises VerifyException where what a memory lies beside is no such thing, or has other stages or readers."""
     others = [each for each in holders_of(holder) if isinstance(each, RingOp | RelayOp) and each.beside is None]
-    others = [each for each in others if type(each) is type(holder)]
+    others = [each for each in others if isinstance(each, RingOp | type(holder))]
     alike = [each for each in others if (each.stages, each.readers) == (holder.stages, holder.readers)]
     if filled_with(holder) not in [each.sym_name.data for each in alike]:
         raise VerifyException(f"lies beside a {kind} with barriers, of as many stages and readers")

@@ -128,7 +128,7 @@ class NarrowOp(ValuesOp):
         for value in self.values:
             op = value.owner
             assert isinstance(op, Operation)
-            taken = () if op.name.startswith("tile.") else op.operands
+            taken = op.operands if op.name.startswith(("arith.", "spec.")) else ()
             yield from (v for v in (value, *taken) if v.type == index and not isinstance(v.owner, arith.ConstantOp))
 
     @property

@@ -355,7 +355,10 @@ class SectionOp(OfProgramsOp):
 
 @irdl_op_definition
 class TurnsOp(IRDLOperation):
-    """How many turns a tile has of so many tiles of keys: one at least. It fits in 32 bits, as places of boxes do.
+    """How many turns a tile has of so many tiles of keys: one at least, or `any` number of them.
+
+    It fits in 32 bits, as places of boxes do: what is computed of 32 bits takes half the registers in each turn. On an
+    H200 gradients of heads of 128 took 0.97 of the time for it, and causal heads of 128 0.96 to 1.
 
     One that is `alike` is said to be the same for all threads of a warp, where a GPU does not see it by itself: stages
     rest on it, and what products read is computed once for all threads then.
@@ -364,12 +367,14 @@ class TurnsOp(IRDLOperation):
     name = "roles.turns"
     tiles = operand_def(IndexType)
     alike = opt_prop_def(UnitAttr)
+    any = opt_prop_def(UnitAttr)
     result = result_def(IndexType)
     traits = traits_def(Pure())
-    assembly_format = "(`alike` $alike^)? $tiles attr-dict"
+    assembly_format = "(`alike` $alike^)? (`any` $any^)? $tiles attr-dict"
 
-    def __init__(self, tiles: SSAValue, alike: bool = False) -> None:
-        super().__init__(operands=[tiles], properties={"alike": UnitAttr() if alike else None}, result_types=[index])
+    def __init__(self, tiles: SSAValue, alike: bool = False, any: bool = False) -> None:
+        said = {"alike": UnitAttr() if alike else None, "any": UnitAttr() if any else None}
+        super().__init__(operands=[tiles], properties=said, result_types=[index])
 
 
 @irdl_op_definition

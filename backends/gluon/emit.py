@@ -309,7 +309,8 @@ class GluonKernel(StagesWriter):
             case walks.ProgramsOp():
                 self._digits(self.text[op.number].code, op.programs, op.values)
             case walks.TurnsOp():
-                turns = f"gl.maximum({self.text[op.tiles].code}, 1).to(gl.int32)"
+                tiles = self.text[op.tiles].code
+                turns = f"gl.maximum({tiles}, 1).to(gl.int32)" if op.any is None else f"gl.cast({tiles}, gl.int32)"
                 self._line(op, f"{self.names[op.result]} = {turns if op.alike is None else f'_alike({turns})'}")
             case walks.TaskOp():
                 pass

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from attndsl.backends.text import ATOM, Text
 from attndsl.backends.triton.expressions import HALF_TYPES, TritonExpressions
-from attndsl.ir import roles, tile
+from attndsl.ir import roles, tile, walks
 from attndsl.ir.meaning import is_approximate, is_elementwise
 from attndsl.ir.rewrite import constant
 from attndsl.ir.statements import operations
@@ -207,6 +207,11 @@ class GluonExpressions(TritonExpressions):
             case arith.CmpiOp() | arith.AndIOp() | arith.AddiOp() as op:
                 return self.make(op)
         return Text(f"gl.convert_layout({self[value].code}, {self.own(own)})")
+
+    def runs_narrow(self, value: SSAValue) -> bool:
+        """Where a tile begins, and a consumer's part of it, are no more than its places."""
+        first = isinstance(value.owner, walks.ProgramsOp | walks.ShareOp)
+        return super().runs_narrow(value) or (first and value in self._narrow)
 
     def range(self, op: tile.RangeOp) -> str:
         """The index of an axis."""

@@ -56,14 +56,15 @@ def _box_strides(tensor):
     """The strides by which a GPU copies boxes of a tensor; None where it cannot.
 
     It copies from multiples of 16 bytes on, along a last axis that is contiguous. Along an axis of one place nothing
-    goes on, whatever its stride; along one that is expanded, with a stride of 0, the same is copied again.
+    goes on, whatever its stride; along one that is expanded, with a stride of 0, the same is copied again. The last
+    box ends at a place of 32 bits.
     """
     size = tensor.element_size()
     strides = [step if n > 1 else 16 for step, n in zip(tensor.stride()[:-1], tensor.shape)]
     beside = tensor.data_ptr() % 16 + sum(stride * size % 16 for stride in strides)
     if tensor.stride(-1) != 1 or beside:
         return None
-    return [*strides, 1] if 0 < min(tensor.shape) and max(tensor.shape) < 2**31 else None
+    return [*strides, 1] if 0 < min(tensor.shape) and max(tensor.shape) <= 2**31 - 4096 else None
 '''
 
 BOX = '''

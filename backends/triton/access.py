@@ -129,7 +129,7 @@ class TritonAccess:
         return [f"({' '.join(sums).removeprefix('+ ')}) * {stride}"]
 
     def _times(self, value: SSAValue, count: int) -> str:
-        text = self.text[value].within(7)
+        text = self._wide(value, ())
         return text if count == 1 else f"{count} * {text}"
 
     def _wide(self, value: SSAValue, axes: Sequence[SSAValue]) -> str:

@@ -164,7 +164,8 @@ class TritonKernel:
             if op.descending is not None:
                 digit = f"({self.counts[op]} - 1 - {digit})"
             step = "" if constant(op.step) == 1 else f" * {self.text[op.step].code}"
-            digit = f"{digit if digit == number or op.descending is not None else f'({digit})'}.to(tl.int64)"
+            kind = "INDEX" if self.text.runs_narrow(value) else "tl.int64"
+            digit = f"{digit if digit == number or op.descending is not None else f'({digit})'}.to({kind})"
             self.out.line(f"{self.names[value]} = {digit}{step}")
 
     # --- statements

@@ -76,10 +76,10 @@ class CopiesBuilder(RolesBuilder, ABC):
         last = self._value(arith.SubiOp(self.visits, self._number(1)), "last")
         self._fill(last, values)
 
-    def _fill(self, turn: SSAValue, filled: Sequence[Filled[RingOp, Box]]) -> None:
-        """Copies some of what a turn takes."""
+    def _fill(self, turn: SSAValue, filled: Sequence[Filled[RingOp, Box]]) -> SSAValue | None:
+        """Copies some of what a turn takes, into a stage that it gives; nothing into none."""
         if not filled:
-            return
+            return None
         first = self._begin(turn)
         stage, phase = self._turn(turn, filled[0].rings[0])
         outer, fitted = dict(self.copies), dict(self.fitted)
@@ -89,6 +89,7 @@ class CopiesBuilder(RolesBuilder, ABC):
         for each, starts in zip(filled, places, strict=True):
             self._copy(each.rings, each.tiles, starts, first, stage, phase)
         self.copies, self.fitted = outer, fitted
+        return stage
 
     @abstractmethod
     def _fill_turn(self, turn: SSAValue) -> None:

@@ -10,7 +10,7 @@ from attndsl.ir import tile
 from attndsl.ir.analyses.role_loads import loads_of
 from attndsl.ir.analyses.role_parts import Box, Loaded, element_of, size_of_axis
 from attndsl.ir.keys import conjuncts
-from attndsl.ir.rings import RelayOp, RingOp
+from attndsl.ir.rings import RelayOp, RingOp, barred
 from attndsl.ir.roles import HandOp, ReleaseOp, ViewOp, WaitOp
 from attndsl.ir.xdsl import Block, Operation, Region, SSAValue, arith, f32, scf
 from attndsl.passes.roles.copies import CopiesBuilder
@@ -83,8 +83,12 @@ class LoadsBuilder(CopiesBuilder, ABC):
         for filled in self.handed_beside:
             for each in filled.tiles:
                 self._compute(each.value)
-        self._fill(turn, self.copied)
-        self._hand_tiles(self.handed_beside, turn, key)
+        stage = self._fill(turn, self.copied)
+        for filled in self.handed_beside:
+            if stage is None or barred(filled.rings[0]):
+                self._hand_tiles([filled], turn, key)
+            else:
+                self._hand_loaded(filled, key, stage)
         self.copies = kept
 
     def _early(self, values: Sequence[SSAValue], free: int) -> int:
@@ -180,12 +184,18 @@ class LoadsBuilder(CopiesBuilder, ABC):
         for filled in handed:
             self._hand_loaded(filled, key, *self._turn(turn, filled.rings[0]))
 
-    def _hand_loaded(self, filled: Filled[RelayOp, Loaded], key: SSAValue, stage: SSAValue, phase: SSAValue) -> None:
-        """Computes tiles of a turn, and hands them on at once, that with the barriers last."""
+    def _hand_loaded(
+        self, filled: Filled[RelayOp, Loaded], key: SSAValue, stage: SSAValue, phase: SSAValue | None = None
+    ) -> None:
+        """Computes tiles of a turn, and hands them on at once, that with the barriers last.
+
+        The stage of a ring beside which they lie, which has no phase here, is empty.
+        """
         for each in filled.tiles:
             self._compute(each.value)
-        free = self._value(arith.SubiOp(self._number(1), phase))
-        self._add(WaitOp("empty", filled.rings[0].sym_name.data, stage, free))
+        if phase is not None:
+            free = self._value(arith.SubiOp(self._number(1), phase))
+            self._add(WaitOp("empty", filled.rings[0].sym_name.data, stage, free))
         for relay, each in reversed(list(zip(filled.rings, filled.tiles, strict=True))):
             axes = self._axes_of(each, key)
             self._add(HandOp(relay.sym_name.data, stage, self.copies[each.value], axes))
@@ -200,12 +210,18 @@ class LoadsBuilder(CopiesBuilder, ABC):
             return [self.copies[self.found.row_axis.result], key]
         return [key] if tile_.features is self.found.folded.axis.result else [key, self.copies[tile_.features]]
 
-    def _views_beside(self, turn: SSAValue, key: SSAValue) -> dict[SSAValue, ViewOp]:
-        """How a consumer's turn reads each of what it takes beside keys and values, once that is there."""
+    def _views_beside(self, turn: SSAValue, key: SSAValue, full: SSAValue | None = None) -> dict[SSAValue, ViewOp]:
+        """How a consumer's turn reads each of what it takes beside keys and values, once that is there.
+
+        What lies beside a ring does in the stage of that, which is `full`.
+        """
         views = {}
         for filled in self._beside:
-            stage, phase = self._own_turn(turn, self.part, filled.rings[0])
-            self._add(WaitOp("full", filled.rings[0].sym_name.data, stage, phase))
+            if full is not None and not barred(filled.rings[0]):
+                stage = full
+            else:
+                stage, phase = self._own_turn(turn, self.part, filled.rings[0])
+                self._add(WaitOp("full", filled.rings[0].sym_name.data, stage, phase))
             for ring, each in zip(filled.rings, filled.tiles, strict=True):
                 views[each.value] = ViewOp(ring.sym_name.data, stage, self._axes_of(each, key), f32)
                 self.copies.pop(each.value, None)
@@ -213,7 +229,7 @@ class LoadsBuilder(CopiesBuilder, ABC):
 
     def _release_beside(self, views: Mapping[SSAValue, ViewOp]) -> None:
         """Releases that: by then it lies in registers, as products that rest on it are awaited, or behind a fence."""
-        for filled in self._beside:
+        for filled in (each for each in self._beside if barred(each.rings[0])):
             view = views[filled.tiles[0].value]
             self._add(ReleaseOp(view.ring.string_value(), view.stage, fenced=self.found.rotates))
 

@@ -11,7 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 from attndsl.ir.analyses.role_parts import AddedUp, Multiplied, Scored, Summed
-from attndsl.ir.roles import AlongOp, AwaitOp, OperandOp, ProductOp, ViewOp, WaitOp
+from attndsl.ir.rings import RingOp, barred
+from attndsl.ir.roles import AlongOp, AwaitOp, OperandOp, ProductOp, ReleaseOp, ViewOp, WaitOp
 from attndsl.ir.xdsl import Block, LocationAttr, Operation, SSAValue, arith
 from attndsl.passes.roles.adds import AddsBuilder
 from attndsl.passes.roles.shares import Carried
@@ -55,6 +56,7 @@ class _Turn:
         self.begun: list[tuple[Multiplied, SSAValue]] = []
         self.complete = 0
         self.seen: dict[tuple[SSAValue, SSAValue], ViewOp] = {}
+        self.stages: dict[tuple[str, SSAValue], SSAValue] = {}
         self.weights: dict[SSAValue, SSAValue] = {}
         self.made = set[SSAValue](self.found.scores)
         self.adding: list[tuple[AddedUp, int, list[ViewOp], SSAValue]] = []
@@ -73,7 +75,9 @@ class _Turn:
         unknown, given = list(found.scores), carried[len(self.state) :]
         early = [each for each in found.scoring if given and each.score is unknown[0]]
         self._score([each for each in found.scoring if not given or each.score is not unknown[0]], self.turn, self.key)
-        views, waiting = kernel._views_beside(self.turn, self.key), kernel._folded()
+        lies_beside = any(not barred(each.rings[0]) for each in kernel.handed_beside)
+        stage = self._full(kernel.copied[0].rings[0], self.turn) if lies_beside else None
+        views, waiting = kernel._views_beside(self.turn, self.key, stage), kernel._folded()
         while unknown:
             score = unknown.pop(0)
             kernel.place = self._line(score)
@@ -183,12 +187,21 @@ class _Turn:
         """The tile of a turn that a product takes, once it has landed."""
         kernel, value = self.kernel, product.box.value
         if (value, turn) not in self.seen:
-            filled = next(each for each in kernel.copied if each.tiles[0].value is value)
+            filled = next(each for each in kernel.copied if any(box.value is value for box in each.tiles))
+            n = next(n for n, box in enumerate(filled.tiles) if box.value is value)
             kernel.place = product.dot.location
-            stage, phase = kernel._turn(turn, filled.rings[0])
-            kernel._add(WaitOp("full", filled.rings[0].sym_name.data, stage, phase))
-            (self.seen[value, turn],) = kernel._views(filled.rings, filled.tiles, stage, along)
+            stage = self._full(filled.rings[0], turn)
+            (self.seen[value, turn],) = kernel._views(filled.rings[n : n + 1], filled.tiles[n : n + 1], stage, along)
         return self.seen[value, turn].result
+
+    def _full(self, ring: RingOp, turn: SSAValue) -> SSAValue:
+        """The stage of a turn of all that is filled with a ring, once it is full."""
+        kernel, name = self.kernel, ring.sym_name.data
+        if (name, turn) not in self.stages:
+            stage, phase = kernel._turn(turn, ring)
+            kernel._add(WaitOp("full", name, stage, phase))
+            self.stages[name, turn] = stage
+        return self.stages[name, turn]
 
     def _begin(self, product: Multiplied, op: ProductOp) -> None:
         self.kernel.place = product.dot.location
@@ -203,11 +216,13 @@ class _Turn:
         result = self._await(number, name)
         before, self.complete = self.complete, max(self.complete, number + 1)
         place = {product.dot: n for n, (product, _) in enumerate(self.begun)}
-        for (value, turn), view in self.seen.items():
-            readers = [each.dot for each in self.found.products if each.box.value is value]
-            last = max(place.get(dot, len(place)) for dot in readers)
-            if turn is self.turn and before <= last < self.complete:
-                self.kernel._release([view])
+        for filled in self.kernel.copied:
+            values = [box.value for box in filled.tiles if (box.value, self.turn) in self.seen]
+            readers = [each.dot for each in self.found.products if each.box.value in values]
+            last = max((place.get(dot, len(place)) for dot in readers), default=-1)
+            if len(values) == len(filled.tiles) and before <= last < self.complete:
+                name = filled.rings[0].sym_name.data
+                self.kernel._add(ReleaseOp(name, self.stages[name, self.turn]))
         return result
 
 

@@ -11,6 +11,7 @@ from attndsl.ir import tile
 from attndsl.ir.analyses.facts import leaves
 from attndsl.ir.analyses.role_parts import Box, Loaded, Roled, element_of, size_of_axis
 from attndsl.ir.analyses.stored import read_of
+from attndsl.ir.analyses.widths import Widths
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.keys import conjuncts
 from attndsl.ir.rewrite import constant, index_constant, say
@@ -86,7 +87,7 @@ class RolesBuilder:
     fed: list[Filled[RingOp, Box]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.axes = AxesAnalysis()
+        self.axes, self.widths = AxesAnalysis(), Widths()
         self.kernel = tile.KernelOp(self.plain.entry.data, StringAttr("roles"))
         self.kernel.bounds, self.kernel.strided = self.plain.bounds, self.plain.strided
         self.kernel.location, self.kernel.instead = self.plain.location, self.plain.instead
@@ -120,13 +121,15 @@ class RolesBuilder:
         """Makes memory for what is filled for each turn: keys and values, each once where consumers share out sums.
 
         What only the first consumer reads comes first: it is the first to be read, and to be copied again. In a turn of
-        several scores each tile has barriers of its own, since another product ends with it.
+        several scores all that is copied is one filling where it has two stages: a turn waits once, and releases once.
+        Of one stage each tile has barriers of its own, since another product ends with it.
         """
         found = self.found
         if not found.rotates:
-            for box in (each for each in found.tiles if isinstance(each, Box)):
-                rings = self._rings([box], found.tile_keys, found.stages, found.consumers)
-                self.copied.append(Filled((box,), tuple(rings), True, 0))
+            copied = tuple(each for each in found.tiles if isinstance(each, Box))
+            for together in [copied] if found.stages > 1 else [(each,) for each in copied]:
+                rings = self._rings(together, found.tile_keys, found.stages, found.consumers)
+                self.copied.append(Filled(together, tuple(rings), True, 0))
             return
         scored, summed = ([each.box for each in products] for products in (found.scoring, found.summing))
         asked = {each.value for each in scored}
@@ -156,7 +159,8 @@ class RolesBuilder:
     def _fillings_beside(self) -> None:
         """Makes memory for what a turn reads beside keys and values: each consumer has stages of its own.
 
-        Numbers that the role that copies hands on are one for all.
+        Numbers that the role that copies hands on are one for all, and lie beside what it copies where that is one
+        filling.
         """
         found, row = self.found, self.found.row_axis.result
         stages, readers = (
@@ -167,10 +171,11 @@ class RolesBuilder:
             self.copied_beside.append(Filled(boxes, tuple(rings), False, None))
         if others := tuple(each for each in found.beside if isinstance(each, Loaded)):
             relays: list[RelayOp] = []
+            copied = [] if found.rotates or len(self.copied) > 1 else list(self.copied[0].rings)
             for each in others:
                 sizes = [*([found.part_rows] if row in self.axes(each.value) else []), found.tile_keys]
                 element = element_of(each.value) if found.rotates else "f32"
-                relays.append(self._relay(each.value, element, sizes, stages, readers, relays))
+                relays.append(self._relay(each.value, element, sizes, stages, readers, [*copied, *relays]))
             self.handed_beside.append(Filled(others, tuple(relays), False, None))
 
     def _own_turn(self, turn: SSAValue, part: SSAValue, ring: RingOp | RelayOp) -> tuple[SSAValue, SSAValue]:
@@ -196,7 +201,13 @@ class RolesBuilder:
         return relays
 
     def _relay(
-        self, value: SSAValue, element: str, sizes: list[int], stages: int, readers: int, others: Sequence[RelayOp]
+        self,
+        value: SSAValue,
+        element: str,
+        sizes: list[int],
+        stages: int,
+        readers: int,
+        others: Sequence[RingOp | RelayOp],
     ) -> RelayOp:
         """A relay of what is loaded, beside the first of others."""
         beside = others[0].sym_name.data if others else None
@@ -238,6 +249,9 @@ class RolesBuilder:
         self.total = counts[0] if len(counts) == 1 else self._value(arith.AddiOp(counts[0], counts[1]))
         if self.full is not None and self.found.goes_on:
             self.full = self._full_of(self.full)
+        if self.full is not None:
+            self.full = self._value(TurnsOp(self.full, any=True), "full")
+            self.non_negative.append(self.full)
         self.full_tiles = self.full
         self.lows = [self._low(loop) for loop in self.found.loops]
         if self.found.folded.outer is not None:
@@ -262,7 +276,7 @@ class RolesBuilder:
         first, size = self.copies[self.found.rows.result], self._number(self.found.tile_rows)
         last = self._value(arith.AddiOp(first, size))
         whole = self._value(arith.CmpiOp(last, self.copies[ends[0]], "sle"), "whole")
-        full = self._value(arith.SelectOp(whole, count, self._number(0)), "full")
+        full = self._value(arith.SelectOp(whole, count, self._number(0)))
         self.non_negative += [last, full]
         return full
 
@@ -273,7 +287,9 @@ class RolesBuilder:
         others = self.total
         if self.full is not None:
             others = self._value(arith.SubiOp(self.total, self.full))
-            self.full = self._value(arith.MuliOp(times, self.full))
+            walked = self._value(arith.MuliOp(times, self.full))
+            self.full = self._value(TurnsOp(walked, any=True))
+            self.non_negative += [walked, self.full]
         counts = [count for count in (self.full_tiles, others) if count is not None]
         *full, others = (self._value(arith.MaxSIOp(count, one), "each") for count in counts)
         self.each = OneValue(full[0] if full else None, others)

@@ -380,7 +380,7 @@ def test_a_relay_holds_a_tile_or_numbers_of_rows() -> None:
         (RelayOp("weights", "i32", [4, 4], 1, 1), "holds a tile, or a number of each row, of f32, f16 or bf16"),
         (RelayOp("weights", "f32", [4, 4, 4], 1, 1), "holds a tile, or a number of each row, of f32, f16 or bf16"),
         (RelayOp("weights", "f32", [4, 4], 0, 1), "has a stage, a reader and an element at least"),
-        (RelayOp("factor", "f32", [4], 1, 1, "weights"), "lies beside a relay with barriers, of as many stages"),
+        (RelayOp("factor", "f32", [4], 1, 1, "weights"), "lies beside a relay or ring with barriers, of as many"),
     ):
         with pytest.raises(VerifyException, match=message):
             relay.verify_()

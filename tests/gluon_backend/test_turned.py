@@ -16,6 +16,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.context import context
 from attndsl.ir.rewrite import index_constant
 from attndsl.ir.rewrite import replace as replace_with
+from attndsl.ir.rings import RelayOp, RingOp, relays_with
 from attndsl.ir.statements import of_kind, operations
 from attndsl.ir.xdsl import ModuleOp, Operation, VerifyException, arith
 from attndsl.passes.assign_roles import AssignRoles
@@ -92,7 +93,8 @@ def numbers_that_are_not_handed_on(module: ModuleOp) -> None:
 
 def numbers_that_are_not_released(module: ModuleOp) -> None:
     for op in in_turns(module, roles.ReleaseOp):
-        if "relay" in op.ring.string_value():  # type: ignore[attr-defined]
+        assert isinstance(op, roles.ReleaseOp)
+        if isinstance(op.holder, RingOp | RelayOp) and relays_with(op.holder):
             replace_with(op, [])
 
 

@@ -1,7 +1,7 @@
 // RUN: attndsl opt %s --passes assign-roles
 
 // A turn has two tiles of scores, and of weights, as gradients have: the sums of a row, and of what it is summed with.
-// Each tile of keys is copied once, with barriers of its own, and what is made of numbers of keys alone is handed on by
+// All tiles of keys of a turn are copied at once, and what is made of numbers of keys alone is handed on beside them, by
 // the role that copies. The first scores of a turn are made in the turn before, behind its own sums.
 
 spec.tensor @k "input" "bf16" ["N", "128"]
@@ -57,16 +57,17 @@ tile.kernel @turned form "whole" {
 
 // CHECK:      tile.kernel @turned form "roles"
 // CHECK:        roles.ring @q_ring of @q along [0 : index, 1 : index] sizes [64 : index, 128 : index] stages 2 readers 2
-// CHECK-NEXT:   roles.ring @w_ring of @w along [0 : index, 1 : index] sizes [64 : index, 128 : index] stages 2 readers 2
-// CHECK-NEXT:   roles.relay @shift_relay of "f32" sizes [64 : index] stages 2 readers 2
+// CHECK-NEXT:   roles.ring @w_ring of @w along [0 : index, 1 : index] sizes [64 : index, 128 : index] stages 2 readers 2 beside @q_ring
+// CHECK-NEXT:   roles.relay @shift_relay of "f32" sizes [64 : index] stages 2 readers 2 beside @q_ring
 // CHECK-NEXT:   roles.ring @k_ring of @k along [0 : index, 1 : index] sizes [64 : index, 128 : index] stages 2 readers 1
 // CHECK-NEXT:   roles.ring @v_ring of @v along [0 : index, 1 : index] sizes [64 : index, 128 : index] stages 2 readers 1 beside @k_ring
 // CHECK:        roles.producer
 // CHECK:          %shift = arith.mulf %lse, %two : f32
 // CHECK:          roles.wait "empty" @q_ring[%q_stage] phase
-// CHECK:          roles.copy @w_ring[%q_stage]
-// CHECK:          roles.wait "empty" @shift_relay[%shift_stage] phase
-// CHECK-NEXT:     roles.hand @shift_relay[%shift_stage] %shift over(%i) : f32
+// CHECK-NEXT:     roles.expect @q_ring[%q_stage] bytes 32768
+// CHECK-NEXT:     roles.copy @q_ring[%q_stage]
+// CHECK-NEXT:     roles.copy @w_ring[%q_stage]
+// CHECK-NEXT:     roles.hand @shift_relay[%q_stage] %shift over(%i) : f32
 // CHECK:          roles.copy @v_ring
 // CHECK:          tile.loop %turn = %{{\d+}} to %visits
 // CHECK:        roles.consumers 2
@@ -75,20 +76,18 @@ tile.kernel @turned form "whole" {
 // CHECK-NEXT:     %scoring = roles.product %k, %q over %d : f32
 // CHECK-NEXT:     %scores = roles.await %scoring pending 0 : f32
 // CHECK-NEXT:     tile.loop %turn_1 = %{{\d+}} to %visits_1
-// CHECK:            %w = roles.view @w_ring[%w_stage] over(%i_2, %d) : f32
+// CHECK:            roles.wait "full" @q_ring[%q_stage_3] phase %q_phase_3
+// CHECK-NEXT:       %w = roles.view @w_ring[%q_stage_3] over(%i_2, %d) : f32
 // CHECK-NEXT:       %scoring_1 = roles.product %v, %w over %d : f32
-// CHECK:            roles.wait "full" @shift_relay[%shift_stage_2]
 // CHECK-NEXT:       %scores_3 = roles.along %scores_2 from %place to %i_2 : f32
-// CHECK:            %shift_2 = roles.view @shift_relay[%shift_stage_2] over(%i_2) : f32
+// CHECK:            %shift_2 = roles.view @shift_relay[%q_stage_3] over(%i_2) : f32
 // CHECK:            %weighing = roles.product %p_1, %w over %i_2 onto %z_4 : f32
 // CHECK-NEXT:       %scores_4 = roles.await %scoring_1 pending 1 : f32
 // CHECK:            %weighing_1 = roles.product %ds_1, %q_1 over %i_2 onto %z_3 : f32
 // CHECK:            %after = arith.minsi
 // CHECK:            %scoring_2 = roles.product %k, %q_2 over %d : f32
 // CHECK-NEXT:       %sums = roles.await %weighing pending 2 : f32
-// CHECK-NEXT:       roles.release @w_ring[%w_stage]
 // CHECK-NEXT:       %sums_1 = roles.await %weighing_1 pending 1 : f32
 // CHECK-NEXT:       %scores_5 = roles.await %scoring_2 pending 0 : f32
 // CHECK-NEXT:       roles.release @q_ring[%q_stage_3]
-// CHECK-NEXT:       roles.release @shift_relay[%shift_stage_2]
 // CHECK:          roles.release @k_ring[%part]
