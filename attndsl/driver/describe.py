@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attndsl.choices import LEAST_KEYS
 from attndsl.ir import tile
 from attndsl.ir.analyses.looks import found_before
 from attndsl.ir.analyses.role_loads import tensors_of
@@ -54,7 +55,10 @@ def _instead(kernel: tile.KernelOp) -> str:
     keys, _ = ring.box.values()
     folding = f"{consumers.count.value.data} groups of four fold {rows} rows each and add up what they have of all"
     stages = ring.stages.value.data
-    return f"{ONLY_ASKED}, instead of {names}: one warp copies, {folding}, {keys} keys a tile, {stages} stages"
+    taken = ONLY_ASKED
+    if kernel.schedules:
+        taken = f"where a launch can, from {number_in(kernel.schedules.data[0].data[LEAST_KEYS])} keys on"
+    return f"{taken}, instead of {names}: one warp copies, {folding}, {keys} keys a tile, {stages} stages"
 
 
 def _roles(kernel: tile.KernelOp) -> str:

@@ -113,7 +113,8 @@ def _torch(processors: int) -> SimpleNamespace:
     def empty(*shape: Any, dtype: str, device: object) -> OnHopper:
         return OnHopper(dtype, () if shape == ((),) else shape)
 
-    return SimpleNamespace(**{**vars(TORCH), "cuda": cuda, "empty": empty, "zeros": empty})
+    made = {"cuda": cuda, "empty": empty, "zeros": empty, "are_deterministic_algorithms_enabled": lambda: False}
+    return SimpleNamespace(**{**vars(TORCH), **made})
 
 
 _TRITON = SimpleNamespace(

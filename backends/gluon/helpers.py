@@ -66,9 +66,16 @@ def _has_roles(asked, splits, pays, device, *tensors):
 
 FUSED = '''
 
-def _is_fused(asked, device, *tensors):
-    """Whether one kernel does what several do: where it is asked for, and has roles; what it adds up has no order."""
-    return _has_roles({"ROLES": (asked or {}).get("FUSED", 0)}, None, False, device, *tensors)
+def _is_fused(asked, pays, device, *tensors):
+    """Whether one kernel does what several do, where that has roles: if it pays or is asked for.
+
+    What it adds up has no order: where PyTorch is to be deterministic, it is only asked for.
+    """
+    asked = asked or {}
+    if "FUSED" in asked:
+        return _has_roles({"ROLES": asked["FUSED"]}, None, False, device, *tensors)
+    pays = pays and asked.get("ROLES", 1) and not torch.are_deterministic_algorithms_enabled()
+    return _has_roles({name: asked[name] for name in asked if name != "ROLES"}, None, pays, device, *tensors)
 '''
 
 SHARED = f'''

@@ -210,7 +210,7 @@ class Launcher:
                 write_branches(self.out, kernels, lambda each: each.kernel, self._launches)
 
     def _fused(self, launched: Sequence[Launched], is_fused: str) -> None:
-        """The launches of kernels that stand in the place of others, where that is asked for."""
+        """The launches of kernels that stand in the place of others, where that pays or is asked for."""
         roles = [each for each in launched if each.kernel.form == IN_ROLES]
         leading = next(each for each in roles if each.kernel.scheduled_as is None)
         names = Names({*self.names, self.launches, self.chosen, self.arguments})
@@ -218,7 +218,10 @@ class Launcher:
         for program, count in counts.items():
             self.out.line(f"{count} = {leading.text.count(program)}")
         tensors = [name for name, role in _boxed(leading).items() if role != "workspace"]
-        self.out.listed(f"{is_fused} = _is_fused(", ["schedule", self.device, *tensors], ")")
+        assert leading.rows is not None, "kernels with roles have rows"
+        given = names, leading.text.limit(leading.rows), leading.keys, _grid(counts.values())
+        asked = ["schedule", self._pays(leading, *given), self.device, *tensors]
+        self.out.listed(f"{is_fused} = _is_fused(", asked, ")")
         self.out.line(f"if {is_fused}:")
         looks = [each for each in launched if each.kernel.scheduling is leading.kernel and each is not leading]
         self.looks[leading.kernel] = looks
@@ -378,15 +381,9 @@ class Launcher:
             rows = f"min({rows}, triton.cdiv({written}, max(1, {places})))"
             tiles = f"min({grid}, triton.cdiv({written}, {size}) + {places})"
             has_roles = f"{grid} < 2**31 and _has_roles("  # the numbers of tiles that there might be have 32 bits
-        pays = "False"
-        if launched.kernel.schedules:
-            (schedule,) = schedules_of(launched.kernel)
-            least = str(schedule[LEAST_KEYS])
-            # The plain form has a program for each tile that there might be: roles pay for few keys, too.
-            known = keys if shares or whole.rows.bound is None else least
-            pays = Names({*self.names, *named}).like("pays")
-            rule = "_shared_roles_pay" if shares else "_roles_pay"
-            self.out.listed(f"{pays} = {rule}(", [rows, known, least, tiles, self.device], ")")
+        # The plain form has a program for each tile that there might be: roles pay for few keys, too.
+        known = keys if shares or whole.rows.bound is None else None
+        pays = self._pays(launched, Names({*self.names, *named}), rows, known, tiles, shares)
         if cut:
             self.in_roles = Names({*self.names, *named, pays}).like("in_roles")
             self.out.listed(f"{self.in_roles} = {has_roles}", ["schedule", "None", pays, self.device, *tensors], ")")
@@ -397,6 +394,18 @@ class Launcher:
         else:
             self.out.listed(f"if {has_roles}", ["schedule", "SPLITS", pays, self.device, *tensors], "):")
         self._launch_roles(launched, named, own)
+
+    def _pays(
+        self, launched: Launched, names: Names, rows: str, keys: str | None, tiles: str, shares: bool = False
+    ) -> str:
+        """Names whether roles pay for so many rows, keys and tiles of rows; for keys that are None, if any do."""
+        if not launched.kernel.schedules:
+            return "False"
+        (schedule,) = schedules_of(launched.kernel)
+        least, pays = str(schedule[LEAST_KEYS]), names.like("pays")
+        rule = "_shared_roles_pay" if shares else "_roles_pay"
+        self.out.listed(f"{pays} = {rule}(", [rows, keys or least, least, tiles, self.device], ")")
+        return pays
 
     def _pack(self, launched: Launched, named: Sequence[str]) -> bool:
         """Names how many heads a kernel packs, which several numbers of its launch rest on; whether it packs any."""

@@ -116,6 +116,9 @@ class RolesKernel(TurnedBuilder):
         self._role(ConsumersOp(parts, registers))
         for share in range(1, len(found.shares)):
             self._role(ConsumersOp(1, registers, follow=True), share)
+        for op in self.plain.body.block.ops:
+            if self.plain.instead is not None and isinstance(op, tile.CoversOp):
+                self._clone(op)  # no plain kernel stands beside, which says it
         self._say()
 
     def _section(self) -> SSAValue | None:

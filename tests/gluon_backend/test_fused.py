@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from attndsl.backends.gluon import helpers
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
 from attndsl.choices import FUSED
+from attndsl.driver.artifact import Artifact
 from attndsl.driver.compile import compile_spec, lower
 from attndsl.driver.passes import passes_of, run_pipeline
 from attndsl.driver.targets import target_of
@@ -287,13 +291,53 @@ def test_what_is_to_be_deterministic_is_two_kernels() -> None:
     ("asked", "fuses"), [(None, False), ({"FUSED": 1}, True), ({"FUSED": 0, "ROLES": 1}, False), ({"ROLES": 0}, False)]
 )
 def test_a_launch_takes_one_kernel_or_two(asked: dict[str, int] | None, fuses: bool) -> None:
-    spec = spec_of("mha backward")
-    artifact = compile_spec(spec, types_with(spec, "bf16"), "gluon", sizes_of(spec, 128))
-    dims = {"B": 4, "H": 32, "M": 4096, "N": 4096, "D": 128, "E": 128}
-    ran = [kernel for kernel, _ in launched(artifact, dims, {}, asked)]
-    assert [kernel.endswith("_fused_roles_kernel") for kernel in ran] == (
-        [False, True, False] if fuses else [False] * 3
-    )
+    assert is_one_kernel("mha backward", 128, 4096, asked) == fuses
+
+
+@pytest.mark.parametrize(
+    ("name", "extent", "keys", "fuses"),
+    [
+        ("mha backward", 64, 2048, True),
+        ("mha backward", 64, 2047, False),
+        ("causal_end backward", 64, 8192, True),
+        ("causal_end backward", 64, 8191, False),
+        ("sliding_window backward", 64, 8192, False),  # rows differ in where their keys begin and end
+        ("gqa backward", 64, 8192, False),  # rows walk a nest of loops
+        ("relu_attention backward", 64, 8192, False),  # its arithmetic takes too little
+        ("causal_end backward", 128, 8192, False),
+    ],
+)
+def test_one_kernel_is_taken_where_it_was_faster(name: str, extent: int, keys: int, fuses: bool) -> None:
+    assert is_one_kernel(name, extent, keys, None) == fuses
+    assert not is_one_kernel(name, extent, keys, {"FUSED": 0})
+    assert not is_one_kernel(name, extent, keys, {"ROLES": 0})
+    assert not is_one_kernel(name, extent, keys, {"ROWS": 64})
+
+
+def test_what_adds_in_no_order_is_not_taken_where_torch_is_to_be_deterministic() -> None:
+    for fixed in (False, True):
+        torch = SimpleNamespace(are_deterministic_algorithms_enabled=lambda fixed=fixed: fixed)
+        host: dict[str, Any] = {"torch": torch, "_has_roles": lambda asked, splits, pays, *_: asked.get("ROLES", pays)}
+        exec(helpers.FUSED, host)
+        assert host["_is_fused"](None, True, "cuda") != fixed
+        assert host["_is_fused"]({"FUSED": 1}, True, "cuda")
+
+
+def is_one_kernel(name: str, extent: int, keys: int, asked: dict[str, int] | None) -> bool:
+    """Whether a call of gradients, of 32 x 4 heads, takes one kernel for those of queries and of keys and values."""
+    artifact = one_kernel_of(name, extent)
+    heads = {"H": 32, "Hq": 32, "Hkv": 32, "W": 1024}
+    dims = {"B": 4, **heads, "M": keys, "N": keys, "D": extent, "E": extent}
+    sizes = {dim: size for dim, size in dims.items() if dim in spec_of(name).dims}
+    params = {p.name: 1024 for p in spec_of(name).params}
+    ran = [kernel for kernel, _ in launched(artifact, sizes, params, asked)]
+    return any(kernel.endswith("_fused_roles_kernel") for kernel in ran)
+
+
+@cache
+def one_kernel_of(name: str, extent: int) -> Artifact:
+    spec = spec_of(name)
+    return compile_spec(spec, types_with(spec, "bf16"), "gluon", sizes_of(spec, extent))
 
 
 @pytest.mark.matrix

@@ -93,6 +93,24 @@ with 64 features, 0.59 of 512 keys; 0.68 and 0.85 with 128, 0.75 and 0.64 with 9
 arithmetic takes 3. Packed requests of 2000 keys on average took 0.80 and 0.64 with 64 features, 0.79 and 0.79 with 128.
 """
 
+ADDED_ARITHMETIC, ADDED_KEYS, DIFFERING_KEYS = (0.8, 1.0), 2048, 8192
+"""How long a score's arithmetic takes, and the keys from which on, where one kernel that adds up does what two do.
+
+It makes five products for seven, and a score's arithmetic once for twice; what it costs is an exchange in each turn,
+sums that are added in memory, which is cleared before and converted behind. The last are the keys where rows differ in
+where theirs begin, or end. On an H200 it took, all of that included, so much of the time of two kernels with roles, of
+bf16, 32 x 4 heads of 4096 keys and of as many numbers at fewer and more:
+
+| | arithmetic | 8192 keys | 4096 | 2048 | 1024 |
+| --- | --- | --- | --- | --- | --- |
+| 64 features, no mask | 0.8 | 0.92 | 0.89 | 0.95 | 1.00 |
+| 64 features, causal | 0.8 | 0.95 | 0.98 | 1.05 | 1.10 |
+| 128 features, no mask | 0.4 | 1.02 | 1.03 | | |
+| 128 features, causal | 0.4 | | 1.22 | | |
+
+Others were not timed, and are two kernels.
+"""
+
 LEAST_FEATURES = 256
 """The features of keys and values from which on products take as long as threads that load a tile for their scores.
 
@@ -139,7 +157,7 @@ def least_keys(found: Roled) -> int:
         raise NoGain("threads load keys or values as they are, which are no boxes")
     if through_registers(found, found.loaded) and features_of(found.products) < LEAST_FEATURES:
         raise NoGain("products of so few features are done before threads have loaded what a turn reads beside")
-    axes, row = AxesAnalysis(), found.row_axis.result
+    axes, row, last = AxesAnalysis(), found.row_axis.result, found.folded
     if found.fed or any(isinstance(each, Box) and row in axes(each.value) for each in found.beside):
         return min(ENOUGH_KEYS.values())
     several = not found.rotates and len({each.left for each in found.summing}) > 1
@@ -147,11 +165,13 @@ def least_keys(found: Roled) -> int:
         # On an H200 gradients of keys and values of documents took 1.15 of the time of the plain form with 128
         # features: half of their turns are mixed, and masks have few registers beside several sums.
         raise NoGain("data say which keys a turn of several sums has, and most of its tiles are mixed")
-    if found.adding:
-        # On an H200, zeroing and conversion included, 128 features without a mask took 0.92 to 0.99 of the time of two
-        # by a profiler, and as long in a suite that keeps the GPU hot; with a mask 1.08, and 64 features 1.11 to 1.14.
-        raise NoGain("one kernel that adds up was no faster than two, whose sums are the same each time")
     arithmetic, products = arithmetic_of(found) - _saved(found), products_of(found)
+    if found.adding:
+        (least, most), differ = ADDED_ARITHMETIC, [bool(axes(end)) for end in (last.row_start, last.row_stop)]
+        timed = len(found.loops) == 2 and last.outer is None and not all(differ)
+        if timed and least * products <= arithmetic <= most * products:
+            return DIFFERING_KEYS if any(differ) else ADDED_KEYS
+        raise NoGain("one kernel that adds up was no faster than two, whose sums are the same each time")
     turned = {SEVERAL_SUMS if several else ONE_SUM: TURNED_KEYS}
     for most, keys in (ENOUGH_KEYS if found.rotates else turned).items():
         if arithmetic <= most * products:
