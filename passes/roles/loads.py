@@ -85,10 +85,8 @@ class LoadsBuilder(CopiesBuilder, ABC):
                 self._compute(each.value)
         stage = self._fill(turn, self.copied)
         for filled in self.handed_beside:
-            if stage is None or barred(filled.rings[0]):
-                self._hand_tiles([filled], turn, key)
-            else:
-                self._hand_loaded(filled, key, stage)
+            assert stage is not None, "a turn copies what its numbers lie beside"
+            self._hand_loaded(filled, key, stage)
         self.copies = kept
 
     def _early(self, values: Sequence[SSAValue], free: int) -> int:

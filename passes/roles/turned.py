@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 from attndsl.ir.analyses.role_parts import AddedUp, Multiplied, Scored, Summed
-from attndsl.ir.rings import RingOp, barred
 from attndsl.ir.roles import AlongOp, AwaitOp, OperandOp, ProductOp, ReleaseOp, ViewOp, WaitOp
 from attndsl.ir.xdsl import Block, LocationAttr, Operation, SSAValue, arith
 from attndsl.passes.roles.adds import AddsBuilder
@@ -56,7 +55,8 @@ class _Turn:
         self.begun: list[tuple[Multiplied, SSAValue]] = []
         self.complete = 0
         self.seen: dict[tuple[SSAValue, SSAValue], ViewOp] = {}
-        self.stages: dict[tuple[str, SSAValue], SSAValue] = {}
+        (self.filled,) = kernel.copied
+        self.stages: dict[SSAValue, SSAValue] = {}
         self.weights: dict[SSAValue, SSAValue] = {}
         self.made = set[SSAValue](self.found.scores)
         self.adding: list[tuple[AddedUp, int, list[ViewOp], SSAValue]] = []
@@ -75,9 +75,7 @@ class _Turn:
         unknown, given = list(found.scores), carried[len(self.state) :]
         early = [each for each in found.scoring if given and each.score is unknown[0]]
         self._score([each for each in found.scoring if not given or each.score is not unknown[0]], self.turn, self.key)
-        lies_beside = any(not barred(each.rings[0]) for each in kernel.handed_beside)
-        stage = self._full(kernel.copied[0].rings[0], self.turn) if lies_beside else None
-        views, waiting = kernel._views_beside(self.turn, self.key, stage), kernel._folded()
+        views, waiting = kernel._views_beside(self.turn, self.key, self._full(self.turn)), kernel._folded()
         while unknown:
             score = unknown.pop(0)
             kernel.place = self._line(score)
@@ -94,8 +92,6 @@ class _Turn:
                 self.made.update(op.results)
                 self._sum(unknown)
         if early:
-            for product in early:  # what it has of this turn, it may leave
-                self._see(product, self.turn, self.key)
             self._score(early, self._next(), kernel.places)
         self._add_up()
         begun = len(found.products) + len(found.adding) * found.row_parts
@@ -187,21 +183,20 @@ class _Turn:
         """The tile of a turn that a product takes, once it has landed."""
         kernel, value = self.kernel, product.box.value
         if (value, turn) not in self.seen:
-            filled = next(each for each in kernel.copied if any(box.value is value for box in each.tiles))
-            n = next(n for n, box in enumerate(filled.tiles) if box.value is value)
             kernel.place = product.dot.location
-            stage = self._full(filled.rings[0], turn)
-            (self.seen[value, turn],) = kernel._views(filled.rings[n : n + 1], filled.tiles[n : n + 1], stage, along)
+            stage = self._full(turn)
+            copied = zip(self.filled.rings, self.filled.tiles, strict=True)
+            ring, box = next(each for each in copied if each[1].value is value)
+            (self.seen[value, turn],) = kernel._views([ring], [box], stage, along)
         return self.seen[value, turn].result
 
-    def _full(self, ring: RingOp, turn: SSAValue) -> SSAValue:
-        """The stage of a turn of all that is filled with a ring, once it is full."""
-        kernel, name = self.kernel, ring.sym_name.data
-        if (name, turn) not in self.stages:
-            stage, phase = kernel._turn(turn, ring)
-            kernel._add(WaitOp("full", name, stage, phase))
-            self.stages[name, turn] = stage
-        return self.stages[name, turn]
+    def _full(self, turn: SSAValue) -> SSAValue:
+        """The stage of a turn, once all that it takes is there."""
+        ring = self.filled.rings[0]
+        if turn not in self.stages:
+            self.stages[turn], phase = self.kernel._turn(turn, ring)
+            self.kernel._add(WaitOp("full", ring.sym_name.data, self.stages[turn], phase))
+        return self.stages[turn]
 
     def _begin(self, product: Multiplied, op: ProductOp) -> None:
         self.kernel.place = product.dot.location
@@ -212,17 +207,13 @@ class _Turn:
         return self.kernel._value(AwaitOp(self.begun[number][1], len(self.begun) - 1 - number), name)
 
     def _finish(self, number: int, name: str) -> SSAValue:
-        """Waits for a product, and releases what of this turn none reads any more."""
+        """Waits for a product, and releases what this turn takes if none reads it any more."""
         result = self._await(number, name)
         before, self.complete = self.complete, max(self.complete, number + 1)
         place = {product.dot: n for n, (product, _) in enumerate(self.begun)}
-        for filled in self.kernel.copied:
-            values = [box.value for box in filled.tiles if (box.value, self.turn) in self.seen]
-            readers = [each.dot for each in self.found.products if each.box.value in values]
-            last = max((place.get(dot, len(place)) for dot in readers), default=-1)
-            if len(values) == len(filled.tiles) and before <= last < self.complete:
-                name = filled.rings[0].sym_name.data
-                self.kernel._add(ReleaseOp(name, self.stages[name, self.turn]))
+        last = max(place.get(each.dot, len(place)) for each in self.found.products)
+        if before <= last < self.complete and self.turn in self.stages:
+            self.kernel._add(ReleaseOp(self.filled.rings[0].sym_name.data, self.stages[self.turn]))
         return result
 
 

@@ -121,15 +121,13 @@ class RolesBuilder:
         """Makes memory for what is filled for each turn: keys and values, each once where consumers share out sums.
 
         What only the first consumer reads comes first: it is the first to be read, and to be copied again. In a turn of
-        several scores all that is copied is one filling where it has two stages: a turn waits once, and releases once.
-        Of one stage each tile has barriers of its own, since another product ends with it.
+        several scores all that is copied is one filling: it waits once, and releases once.
         """
         found = self.found
         if not found.rotates:
-            copied = tuple(each for each in found.tiles if isinstance(each, Box))
-            for together in [copied] if found.stages > 1 else [(each,) for each in copied]:
-                rings = self._rings(together, found.tile_keys, found.stages, found.consumers)
-                self.copied.append(Filled(together, tuple(rings), True, 0))
+            together = tuple(each for each in found.tiles if isinstance(each, Box))
+            rings = self._rings(together, found.tile_keys, found.stages, found.consumers)
+            self.copied.append(Filled(together, tuple(rings), True, 0))
             return
         scored, summed = ([each.box for each in products] for products in (found.scoring, found.summing))
         asked = {each.value for each in scored}
@@ -159,8 +157,7 @@ class RolesBuilder:
     def _fillings_beside(self) -> None:
         """Makes memory for what a turn reads beside keys and values: each consumer has stages of its own.
 
-        Numbers that the role that copies hands on are one for all, and lie beside what it copies where that is one
-        filling.
+        Numbers that the role that copies hands on are one for all, and lie beside what it copies.
         """
         found, row = self.found, self.found.row_axis.result
         stages, readers = (
@@ -171,7 +168,7 @@ class RolesBuilder:
             self.copied_beside.append(Filled(boxes, tuple(rings), False, None))
         if others := tuple(each for each in found.beside if isinstance(each, Loaded)):
             relays: list[RelayOp] = []
-            copied = [] if found.rotates or len(self.copied) > 1 else list(self.copied[0].rings)
+            copied = () if found.rotates else self.copied[0].rings
             for each in others:
                 sizes = [*([found.part_rows] if row in self.axes(each.value) else []), found.tile_keys]
                 element = element_of(each.value) if found.rotates else "f32"

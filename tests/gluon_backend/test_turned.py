@@ -16,7 +16,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.context import context
 from attndsl.ir.rewrite import index_constant
 from attndsl.ir.rewrite import replace as replace_with
-from attndsl.ir.rings import RelayOp, RingOp, relays_with
+from attndsl.ir.rings import RelayOp, RingOp, barred, barriers_of, completes, holders_of, relays_with
 from attndsl.ir.statements import of_kind, operations
 from attndsl.ir.xdsl import ModuleOp, Operation, VerifyException, arith
 from attndsl.passes.assign_roles import AssignRoles
@@ -91,6 +91,13 @@ def numbers_that_are_not_handed_on(module: ModuleOp) -> None:
         replace_with(op, [])
 
 
+def numbers_that_are_handed_on_before_there_is_room(module: ModuleOp) -> None:
+    for op in in_turns(module, roles.HandOp):
+        first = next(each for each in in_turns(module, roles.WaitOp) if each.parent is op.parent)
+        op.detach()
+        first.parent.insert_op_before(op, first)  # type: ignore[union-attr]
+
+
 def numbers_that_are_not_released(module: ModuleOp) -> None:
     for op in in_turns(module, roles.ReleaseOp):
         assert isinstance(op, roles.ReleaseOp)
@@ -123,6 +130,7 @@ def a_tile_that_is_released_before_the_next_scores(module: ModuleOp) -> None:
         ("mha backward", scores_of_another_row),
         ("mha backward", a_tile_that_is_released_before_the_next_scores),
         ("causal_end backward", numbers_that_are_not_handed_on),
+        ("causal_end backward", numbers_that_are_handed_on_before_there_is_room),
         ("causal_end backward", numbers_that_are_not_released),
         ("causal_end backward", weights_that_are_not_masked),
     ],
@@ -131,6 +139,18 @@ def test_what_is_amiss_in_a_turn_is_found(name: str, plant: Callable[[ModuleOp],
     module = turned(name)
     plant(module)
     assert any(disagrees(module, name, {"M": 9, "N": 9}, seed) for seed in range(2))
+
+
+def test_all_that_a_turn_takes_is_full_at_once() -> None:
+    """Who copies arrives, and who hands on: a ring beside which nothing is handed on waits for one."""
+    kernel = keys_and_values(turned("causal_end backward"))
+    taken = [op for op in holders_of(kernel) if isinstance(op, RingOp | RelayOp) and op.readers.value.data == 2]
+    assert len(taken) == 4
+    (ring,) = (op for op in taken if barred(op))
+    assert isinstance(ring, RingOp) and barriers_of(ring) == {"full": 2, "empty": 2}
+    assert [completes(op) for op in relays_with(ring)] == [True, False]
+    (held,) = (op for op in of_kind(kernel, RingOp) if barred(op) and op is not ring)
+    assert barriers_of(held)["full"] == 1
 
 
 def test_queries_in_registers_leave_their_stage_behind_a_fence() -> None:
