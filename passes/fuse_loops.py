@@ -85,9 +85,9 @@ calls that have fewer than `programs` of these. Extents choose, and not threads:
 shares it.
 
 Where it is to be `chosen`, as on GPUs, the other kernels stay, and what is fused stands `instead of` them where a call
-asks for that. The sums of the other kernel are added up in a workspace. Keys that its rows do not see are taken to be
-finite there: the kernel that writes what the sums are scaled to takes those that are finite, and makes others anew
-(`given`). A deterministic schedule has two kernels.
+asks for that, or it pays (`roles_gain`). The sums of the other kernel are added up in a workspace. Keys that its rows
+do not see are taken to be finite there: the kernel that writes what the sums are scaled to takes those that are finite,
+and makes others anew (`given`). A deterministic schedule has two kernels.
 
 Requires: nest-loops, simplify-indices. Exactness: reassociates sums. Idempotent.
 """

@@ -53,7 +53,9 @@ def _instead(kernel: tile.KernelOp) -> str:
     whole = [op for op in kernels_beside(kernel) if op.form is not None and op.form.data == "whole"]
     names = " and ".join(op.entry.data for op in whole if op.entry.data in listed)
     keys, _ = ring.box.values()
-    folding = f"{consumers.count.value.data} groups of four fold {rows} rows each and add up what they have of all"
+    folding = (
+        f"{consumers.count.value.data} groups of four fold {rows} rows each and add up, in no order, what all have"
+    )
     stages = ring.stages.value.data
     taken = ONLY_ASKED
     if kernel.schedules:

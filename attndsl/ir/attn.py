@@ -96,7 +96,8 @@ class KernelOp(IRDLOperation):
         attn.kernel @k_reassociated when "M * D < N * R" { ... }
         attn.kernel @k unless "M * D < N * R" { ... }
 
-    Kernels that stand `instead of` others run in their place where "FUSED" is chosen to be 1, and else do not.
+    Kernels that stand `instead of` others run in their place where "FUSED" is chosen to be 1, and else do not. A launch
+    that is asked for nothing may choose it.
 
         attn.kernel @keys_fused instead of [@queries, @keys] { ... }
     """

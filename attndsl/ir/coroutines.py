@@ -142,7 +142,8 @@ class _Program:
         # Once for a program: to look for them in the kernel at each use was a tenth of all time.
         self.holders = {op.sym_name.data: op for op in kernel.body.block.ops if isinstance(op, Holder)}
         self.filled_with = {name: filled_with(op) for name, op in self.holders.items() if isinstance(op, Barred)}
-        self.completing = {op for op in self.holders.values() if isinstance(op, RelayOp) and completes(op)}
+        handed = [op for op in self.holders.values() if isinstance(op, RelayOp | ExchangeOp)]
+        self.completing = {op for op in handed if completes(op)}
         for holder in (op for op in self.holders.values() if isinstance(op, Barred) and barred(op)):
             name = holder.sym_name.data
             for n in range(holder.stages.value.data):
@@ -473,7 +474,7 @@ class _Role:
                 return
             stage.handed.clear()
         stage.fills += barred(relay)
-        if (isinstance(relay, ExchangeOp) or relay in self.program.completing) and stage.full.arrive():
+        if relay in self.program.completing and stage.full.arrive():
             stage.fill()
 
     def lies_as(self, op: roles.HandOp | roles.ViewOp | roles.ClearOp | walks.NumberOp) -> str:

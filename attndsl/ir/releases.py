@@ -11,7 +11,7 @@ stage of a board is released behind that.
 from __future__ import annotations
 
 from attndsl.ir import gathers, roles, tile, walks
-from attndsl.ir.rings import BoardOp, ExchangeOp, completes, filled_with, relays_with
+from attndsl.ir.rings import BoardOp, ExchangeOp, barred, completes, filled_with, relays_with
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Block, Operation, SSAValue, VerifyException, scf
 
@@ -118,6 +118,8 @@ class _Walk:
         self.complete: set[Operation] = set()
         self.chosen: set[Operation] = set()
         self.handed: dict[Stage, set[str]] = {}
+        self.relayed: set[Stage] = set()
+        self.completed: set[Stage] = set()
 
     def block(self, block: Block) -> None:
         """Raises VerifyException."""
@@ -159,6 +161,8 @@ class _Walk:
             raise VerifyException("a product is awaited in the turn that begins it")
         if left := [ring for rings in self.announced.values() for ring in rings]:
             raise VerifyException(f"what is announced is copied, into @{', @'.join(left)}, too")
+        if left := [name for name, _ in (*self.relayed ^ self.completed, *self.handed)]:
+            raise VerifyException(f"what is filled with @{left[0]} is copied and handed on, all of it")
 
     def _needs(self, barrier: str, op: roles.StageOp) -> None:
         if (barrier, _stage(op)) not in self.waited:
@@ -178,6 +182,10 @@ class _Walk:
         if left := sorted(beside - {name} - handed):
             raise VerifyException(f"what lies beside @{name} is handed before, @{', @'.join(left)}, too")
         del self.handed[stage]
+        if not barred(op.relay):
+            if stage in self.completed:
+                raise VerifyException(f"what lies beside @{stage[0]} is handed on once for each time that it is filled")
+            self.completed.add(stage)
 
     def _expect(self, op: roles.ExpectOp) -> None:
         self._needs("empty", op)
@@ -188,6 +196,8 @@ class _Walk:
                 f"{'its' if len(rings) == 1 else 'all'} {sum(ring.bytes for ring in rings)} bytes"
             )
         self.announced[_stage(op)] = [ring.sym_name.data for ring in rings]
+        if relays_with(op.declaration):
+            self.relayed.add(_stage(op))
 
     def _copy(self, op: roles.CopyOp | gathers.GatherOp) -> None:
         self._needs("empty", op)

@@ -445,9 +445,9 @@ def relays_with(holder: RingOp | RelayOp) -> list[RelayOp]:
     return [each for each in relays if filled_with(each) == filled_with(holder)]
 
 
-def completes(relay: RelayOp) -> bool:
+def completes(relay: RelayOp | ExchangeOp) -> bool:
     """Whether all of a stage is handed on with this: it has the barriers, or is the first of those beside a ring."""
-    together = relays_with(relay)
+    together = relays_with(relay) if isinstance(relay, RelayOp) else []
     return barred(relay) or (together[0] is relay and not any(map(barred, together)))
 
 

@@ -213,6 +213,23 @@ class GluonExpressions(TritonExpressions):
         first = isinstance(value.owner, walks.ProgramsOp | walks.ShareOp)
         return super().runs_narrow(value) or (first and value in self._narrow)
 
+    def counts_turns(self, value: SSAValue) -> bool:
+        """Whether a number is computed of turns, of which a loop or `roles.turns` tells: those have 32 bits."""
+        stack, seen = [value], set[SSAValue]()
+        while stack:
+            top = stack.pop()
+            owner = top.owner
+            if not isinstance(owner, Operation):
+                loop = owner.parent_op()
+                if isinstance(loop, tile.LoopOp) and top is owner.args[0]:
+                    return True
+            elif isinstance(owner, walks.TurnsOp):
+                return True
+            elif not isinstance(owner, tile.LoadOp) and top not in seen:
+                seen.add(top)
+                stack += owner.operands
+        return False
+
     def range(self, op: tile.RangeOp) -> str:
         """The index of an axis."""
         values = f"gl.arange(0, {self[op.size].code}, layout={self.own((op.result,))})"

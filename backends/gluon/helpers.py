@@ -67,15 +67,12 @@ def _has_roles(asked, splits, pays, device, *tensors):
 FUSED = '''
 
 def _is_fused(asked, pays, device, *tensors):
-    """Whether one kernel does what several do, where that has roles: if it pays or is asked for.
+    """Whether one kernel does what several do, where that has roles: if it is asked for, or nothing is and it pays.
 
     What it adds up has no order: where PyTorch is to be deterministic, it is only asked for.
     """
-    asked = asked or {}
-    if "FUSED" in asked:
-        return _has_roles({"ROLES": asked["FUSED"]}, None, False, device, *tensors)
-    pays = pays and asked.get("ROLES", 1) and not torch.are_deterministic_algorithms_enabled()
-    return _has_roles({name: asked[name] for name in asked if name != "ROLES"}, None, pays, device, *tensors)
+    pays = pays and not asked and not torch.are_deterministic_algorithms_enabled()
+    return _has_roles({"ROLES": (asked or {}).get("FUSED", pays)}, None, False, device, *tensors)
 '''
 
 SHARED = f'''

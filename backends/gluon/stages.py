@@ -181,7 +181,7 @@ class StagesWriter(TritonKernel):
         relay, value = op.relay, self.text[op.value].within(9)
         given = value if relay.element.data == "f32" else f"{value}.to({GLUON_TYPES[relay.element.data]})"
         self._line(op, f"{self._stage(op)}.store({given})")
-        if isinstance(relay, ExchangeOp) or completes(relay):
+        if completes(relay):
             if len(relay.shape) == 2:
                 self._line(op, "fence_async_shared()")
             self._line(op, f"mbarrier.arrive({self._barrier(op, 'full')}, count=1)")

@@ -142,7 +142,7 @@ def load(text: str, **given: Any) -> dict[str, Any]:
     filename = f"<attndsl triton {sha256(text.encode()).hexdigest()[:8]}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     namespace: dict[str, Any] = {"__name__": "attndsl.generated", **given}
-    exec(compile(without_imports(text, given), filename, "exec"), namespace)
+    exec(compile(without_imports(text, given), filename, "exec", dont_inherit=True), namespace)
     return namespace
 
 

@@ -135,7 +135,8 @@ class TritonAccess:
     def _wide(self, value: SSAValue, axes: Sequence[SSAValue]) -> str:
         """An index, in 64 bits: an offset may be larger than what it is made of."""
         text = self.text.lined_up(value, axes)
-        return f"{text.within(ATOM)}.to(tl.int64)" if self.text.runs_narrow(value) else text.within(7)
+        short = self.text.runs_narrow(value) or self.text.counts_turns(value)
+        return f"{text.within(ATOM)}.to(tl.int64)" if short else text.within(7)
 
     def _mask(self, where: SSAValue, tile_: SSAValue) -> str:
         return self.text.lined_up(where, self.text.axes_of(tile_)).code

@@ -165,6 +165,10 @@ class TritonExpressions(Values):
         """Whether the elements of a tile are an INDEX."""
         return value.type == index and value in self._narrow and bool(self.axes(value))
 
+    def counts_turns(self, value: SSAValue) -> bool:
+        """Whether a number is computed of turns, which have 32 bits where warps have roles."""
+        return False
+
     def as_index(self, value: SSAValue, text: Text) -> str:
         """A text, cast to INDEX."""
         # What code is made for is a plain integer, and so are, in Triton's interpreter, the variables of loops.

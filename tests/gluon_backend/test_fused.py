@@ -312,6 +312,7 @@ def test_one_kernel_is_taken_where_it_was_faster(name: str, extent: int, keys: i
     assert not is_one_kernel(name, extent, keys, {"FUSED": 0})
     assert not is_one_kernel(name, extent, keys, {"ROLES": 0})
     assert not is_one_kernel(name, extent, keys, {"ROWS": 64})
+    assert not is_one_kernel(name, extent, keys, {"SPLITS": 2})
 
 
 def test_what_adds_in_no_order_is_not_taken_where_torch_is_to_be_deterministic() -> None:

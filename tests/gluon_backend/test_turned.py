@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
 
 from attndsl.checking.check import check
-from attndsl.driver.compile import lower
+from attndsl.driver.compile import compile_spec, lower
 from attndsl.ir import roles, tile
 from attndsl.ir.analyses.role_parts import NoRoles
 from attndsl.ir.analyses.roled import roled
@@ -151,6 +152,45 @@ def test_all_that_a_turn_takes_is_full_at_once() -> None:
     assert [completes(op) for op in relays_with(ring)] == [True, False]
     (held,) = (op for op in of_kind(kernel, RingOp) if barred(op) and op is not ring)
     assert barriers_of(held)["full"] == 1
+
+
+def no_numbers(hands: list[roles.HandOp]) -> None:
+    for op in hands:
+        replace_with(op, [])
+
+
+def not_the_last_numbers(hands: list[roles.HandOp]) -> None:
+    for op in hands:
+        if completes(op.relay):
+            replace_with(op, [])
+
+
+def numbers_twice(hands: list[roles.HandOp]) -> None:
+    for op in hands:
+        if completes(op.relay):
+            assert op.parent is not None
+            op.parent.insert_ops_after([each.clone() for each in hands if each.parent is op.parent], op)
+
+
+@pytest.mark.parametrize("plant", [no_numbers, not_the_last_numbers, numbers_twice])
+def test_what_is_copied_is_handed_on_too_and_once(plant: Callable[[list[roles.HandOp]], None]) -> None:
+    """Else its barrier waits for ever, or is a phase ahead of what lies in the stage."""
+    module = turned("causal_end backward")
+    plant(of_kind(keys_and_values(module), roles.HandOp))
+    with pytest.raises(VerifyException, match=r"@q_ring is copied and handed on|beside @q_ring is handed on once"):
+        module.verify()
+
+
+@pytest.mark.parametrize("name", ["causal_end backward", "dense_bias", "int8_cache", "document_mask"])
+def test_where_a_tile_begins_has_64_bits_in_an_address(name: str) -> None:
+    """It is counted in 32, and the last stride has as many: a transposed tensor lies further apart."""
+    spec = spec_of(name)
+    text = compile_spec(spec, types_with(spec, "bf16"), "gluon", sizes_of(spec, 64)).source
+    roles_alone = [part for part in text.split("\n@") if part.startswith("gluon.jit")]
+    addresses = [found for part in roles_alone for found in re.findall(r"\w+_ptr \+\s[^,]*?_s\d+\b[^,]*", part)]
+    assert addresses
+    short = r"(?<![\w.])[ij]0(?:_\d+)? \* \w+_s\d"
+    assert not [each for each in addresses if re.search(short, each)]
 
 
 def test_queries_in_registers_leave_their_stage_behind_a_fence() -> None:
