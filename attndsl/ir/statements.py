@@ -117,7 +117,8 @@ class NarrowOp(ValuesOp):
 
     Where a launch finds those below 2^31 that width is 32 bits, else 64; integers that are not named have 64. A value
     stands for the operation that gives it, a comparison for the integers that it compares. What is named but the same
-    for a whole tile is widened afterwards. This does nothing; an emitter reads it.
+    for a whole tile is widened afterwards, but for where the tiles of a program begin whose warps have roles. This does
+    nothing; an emitter reads it.
     """
 
     name = "tile.narrow"

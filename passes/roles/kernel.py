@@ -239,7 +239,7 @@ class RolesKernel(TurnedBuilder):
         self._add(values)
         for op, value in zip(self.programs, values.values, strict=True):
             self._stands(op.result, value)
-            self._is_short(value, op.result)
+            self._narrow(value, op.result)
         for op in self.plain.body.block.ops:
             if op in self.placed:
                 self.place = op.location
@@ -249,7 +249,7 @@ class RolesKernel(TurnedBuilder):
                     self.copies[whole] = self._full_of(self.copies[whole])
         self.place = self.found.folded.location
 
-    def _is_short(self, value: SSAValue, plain: SSAValue) -> None:
+    def _narrow(self, value: SSAValue, plain: SSAValue) -> None:
         """Computes a value in the index width, if launches bound the one of the plain kernel that is no less.
 
         It is needed in each turn, and turns of several scores have no register left: on an H200 gradients of heads of
@@ -336,7 +336,7 @@ class RolesKernel(TurnedBuilder):
             own = self._value(ShareOp(self.found.part_rows, first, part), "first")
             self.part, self.own = part, own
             self.non_negative.append(own)
-            self._is_short(own, self.found.row_axis.result)
+            self._narrow(own, self.found.row_axis.result)
         for op in self.rowwise:
             self.place = op.location
             if self._is_copied(op) or (needed is not None and op not in needed):

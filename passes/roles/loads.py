@@ -10,7 +10,7 @@ from attndsl.ir import tile
 from attndsl.ir.analyses.role_loads import loads_of
 from attndsl.ir.analyses.role_parts import Box, Loaded, element_of, size_of_axis
 from attndsl.ir.keys import conjuncts
-from attndsl.ir.rings import RelayOp, RingOp, barred
+from attndsl.ir.rings import RelayOp, RingOp
 from attndsl.ir.roles import HandOp, ReleaseOp, ViewOp, WaitOp
 from attndsl.ir.xdsl import Block, Operation, Region, SSAValue, arith, f32, scf
 from attndsl.passes.roles.copies import CopiesBuilder
@@ -211,13 +211,12 @@ class LoadsBuilder(CopiesBuilder, ABC):
     def _views_beside(self, turn: SSAValue, key: SSAValue, full: SSAValue | None = None) -> dict[SSAValue, ViewOp]:
         """How a consumer's turn reads each of what it takes beside keys and values, once that is there.
 
-        What lies beside a ring does in the stage of that, which is `full`.
+        In a turn of several scores it lies in the stage of what is copied, which is `full`.
         """
         views = {}
         for filled in self._beside:
-            if full is not None and not barred(filled.rings[0]):
-                stage = full
-            else:
+            stage = full
+            if stage is None:
                 stage, phase = self._own_turn(turn, self.part, filled.rings[0])
                 self._add(WaitOp("full", filled.rings[0].sym_name.data, stage, phase))
             for ring, each in zip(filled.rings, filled.tiles, strict=True):
@@ -226,10 +225,10 @@ class LoadsBuilder(CopiesBuilder, ABC):
         return views
 
     def _release_beside(self, views: Mapping[SSAValue, ViewOp]) -> None:
-        """Releases that: by then it lies in registers, as products that rest on it are awaited, or behind a fence."""
-        for filled in (each for each in self._beside if barred(each.rings[0])):
+        """Releases that, behind a fence: by then it lies in registers."""
+        for filled in self._beside:
             view = views[filled.tiles[0].value]
-            self._add(ReleaseOp(view.ring.string_value(), view.stage, fenced=self.found.rotates))
+            self._add(ReleaseOp(view.ring.string_value(), view.stage, fenced=True))
 
     def _views(
         self,

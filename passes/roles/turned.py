@@ -105,7 +105,6 @@ class _Turn:
             kernel._release(seen[:1])
             kernel._put_up(added, value, key)
         later = [self._finish(len(self.begun) - 1, "scores")] if early else []
-        kernel._release_beside(views)
         ended = [kernel.copies[v] if n in found.kept else self.state[n] for n, v in enumerate(loop.end.values)]
         return [*ended, *later]
 
@@ -212,7 +211,7 @@ class _Turn:
         before, self.complete = self.complete, max(self.complete, number + 1)
         place = {product.dot: n for n, (product, _) in enumerate(self.begun)}
         last = max(place.get(each.dot, len(place)) for each in self.found.products)
-        if before <= last < self.complete and self.turn in self.stages:
+        if before <= last < self.complete:
             self.kernel._add(ReleaseOp(self.filled.rings[0].sym_name.data, self.stages[self.turn]))
         return result
 

@@ -177,8 +177,6 @@ class RolesBuilder:
 
     def _own_turn(self, turn: SSAValue, part: SSAValue, ring: RingOp | RelayOp) -> tuple[SSAValue, SSAValue]:
         """The stage that a consumer's turn has where each has stages of its own, and its phase."""
-        if not self.found.rotates:
-            return self._turn(turn, ring)
         parts, stages = self.found.row_parts, self.found.beside_stages
         stage, phase = self._use(self._uses(turn), stages, _called(ring))
         if stages == 1:

@@ -155,6 +155,14 @@ def _has(ops: list[str], *names: str) -> bool:
     return any(op.startswith(names) for op in ops)
 
 
+def test_arguments_have_the_types_that_a_launch_gives_them() -> None:
+    """What is compiled here is what runs: of a type that is a text Triton knows nothing, and 64 bits are 32 then."""
+    found = spec_of("mha")
+    source = compile_spec(found, types_with(found, "bf16"), "gluon", sizes_of(found, 64, 64)).source
+    types = {param.name: param.annotation_type for param in load(source)["mha_roles_kernel"].params}
+    assert (types["N"], types["n_b"]) == ("i64", "i32")
+
+
 def no_loop_spills(made: list[Compiled], few: int = FEW) -> None:
     assert made
     for code in made:
