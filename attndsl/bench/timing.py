@@ -1,8 +1,9 @@
 """How long calls take, measured in turns: one clock for GPUs, one for CPUs.
 
 Each contestant is called on several copies of its data one after another, so that no call finds its own in the
-last-level cache. On a GPU a call that is short is captured in a CUDA graph, so that the device's time is measured and
-not Python's; how long it takes without one is measured too. On a CPU the wall and the processor are both read.
+last-level cache. On a GPU the device's time is measured and not Python's: a call that is short is captured in a CUDA
+graph, others wait in the device's queue until it may begin. How long calls take as Python makes them is measured too.
+On a CPU the wall and the processor are both read.
 """
 
 from __future__ import annotations
@@ -29,10 +30,7 @@ SAMPLE = 2e-3
 """Seconds that a measurement on a CPU lasts at least: as many calls as that takes."""
 
 DEVICE_SAMPLE = 20e-3
-"""Seconds that a measurement on a GPU lasts at least.
-
-It starts on an idle device, which waits for Python to launch the first call: of gradients, half a millisecond.
-"""
+"""Seconds that a measurement on a GPU lasts at least, and so long the device is held before: Python then is ahead."""
 
 SHORT = 400e-6
 """Seconds below which a call made from Python is captured in a graph as well: by then a kernel may be 100 µs."""
@@ -117,7 +115,10 @@ def _both(turn: Turn, first: int, times: int) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class GpuClock:
-    """Times calls on the current CUDA device, by its events."""
+    """Times calls on the current CUDA device, by its events.
+
+    All contestants find it held for as long, so that none runs on a cooler one.
+    """
 
     rounds: int = ROUNDS
     sample: float = DEVICE_SAMPLE
@@ -127,8 +128,10 @@ class GpuClock:
         eager = {name: Loop(turn) for name, turn in turns.items()}
         graphs = {name: captured(turns[name]) for name, loop in eager.items() if loop.seconds(1) < SHORT}
         short = {name: graph for name, graph in graphs.items() if graph is not None}
-        device = self._medians({**eager, **short})
-        python = self._medians({name: eager[name] for name in short})
+        hold = Hold(self.sample)
+        device = self._medians({**{name: Loop(turn, hold) for name, turn in turns.items()}, **short})
+        # Of a call that lasts longer than a measurement has to, Python's part is nothing.
+        python = self._medians({name: loop for name, loop in eager.items() if device[name] < self.sample})
         return {name: Time(device[name], python.get(name, device[name])) for name in turns}
 
     def _medians(self, loops: Mapping[str, Loop | Replay]) -> dict[str, float]:
@@ -140,16 +143,32 @@ class GpuClock:
         return {name: statistics.median(times) for name, times in taken.items()}
 
 
-class Loop:
-    """Calls made from Python, one after another."""
+class Hold:
+    """Keeps the current device from what is queued behind it, for so many seconds."""
 
-    def __init__(self, turn: Turn) -> None:
-        self.turn = turn
+    CYCLES = 1_000_000
+
+    def __init__(self, seconds: float) -> None:
+        sleep = partial(torch.cuda._sleep, self.CYCLES)
+        self.cycles = round(self.CYCLES * seconds / min(_elapsed(sleep, 1) for _ in range(3)))
+
+    def __call__(self) -> None:
+        """Begins to hold it."""
+        torch.cuda._sleep(self.cycles)
+
+
+class Loop:
+    """Calls made from Python, one after another; on a device that is held meanwhile, where there is a `hold`."""
+
+    def __init__(self, turn: Turn, hold: Hold | None = None) -> None:
+        self.turn, self.hold = turn, hold
         self.calls = len(turn.calls)
 
     def seconds(self, times: int) -> float:
         """The seconds of a call, of so many times all of them."""
         with self.turn.around():
+            if self.hold is not None:
+                self.hold()
             return _elapsed(self._all, times) / (times * self.calls)
 
     def _all(self) -> None:

@@ -46,7 +46,7 @@ class Output:
         return tensor.zero_() if self.partial else tensor
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class At:
     """What Triton asks of a tensor whose boxes are copied, once it has compiled a kernel: where it is."""
 
@@ -55,6 +55,13 @@ class At:
     def data_ptr(self) -> int:
         """The address, as tensors of torch give it."""
         return self.address
+
+
+def _moved(boxes: Any, address: int) -> Any:
+    """What describes the boxes of a tensor, for one at this address: what `copy` makes, in a quarter of its time."""
+    moved = object.__new__(type(boxes))
+    moved.__dict__.update(boxes.__dict__, base=At(address))
+    return moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +84,7 @@ class Launch:
         for position, tensor in self.pointers:
             arguments[position] = addresses[tensor]
         for position, tensor in self.boxes:
-            box = copy(arguments[position])
-            box.base = At(addresses[tensor])
-            arguments[position] = box
+            arguments[position] = _moved(arguments[position], addresses[tensor])
         kernel = self.kernel
         # The three of None are what Triton's own profiler hooks into a launch.
         kernel.run(self.programs, 1, 1, stream, kernel.function, kernel.packed_metadata, None, None, None, *arguments)
