@@ -2,8 +2,8 @@
 
 Each contestant is called on several copies of its data one after another, so that no call finds its own in the
 last-level cache. On a GPU the device's time is measured and not Python's: a call that is short is captured in a CUDA
-graph, others wait in the device's queue until it may begin. How long calls take as Python makes them is measured too.
-On a CPU the wall and the processor are both read.
+graph, others are queued ahead of the device. How long calls take as Python makes them is measured too. On a CPU the
+wall and the processor are both read.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ SAMPLE = 2e-3
 """Seconds that a measurement on a CPU lasts at least: as many calls as that takes."""
 
 DEVICE_SAMPLE = 20e-3
-"""Seconds that a measurement on a GPU lasts at least, and so long the device is held before: Python then is ahead."""
+"""Seconds that a measurement on a GPU lasts at least."""
+
+HEAD_START = 5e-3
+"""Seconds that the device is held before a measurement, while Python queues calls; longer, and it would cool."""
 
 SHORT = 400e-6
 """Seconds below which a call made from Python is captured in a graph as well: by then a kernel may be 100 µs."""
@@ -115,10 +118,7 @@ def _both(turn: Turn, first: int, times: int) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class GpuClock:
-    """Times calls on the current CUDA device, by its events.
-
-    All contestants find it held for as long, so that none runs on a cooler one.
-    """
+    """Times calls on the current CUDA device, by its events."""
 
     rounds: int = ROUNDS
     sample: float = DEVICE_SAMPLE
@@ -128,7 +128,7 @@ class GpuClock:
         eager = {name: Loop(turn) for name, turn in turns.items()}
         graphs = {name: captured(turns[name]) for name, loop in eager.items() if loop.seconds(1) < SHORT}
         short = {name: graph for name, graph in graphs.items() if graph is not None}
-        hold = Hold(self.sample)
+        hold = Hold(HEAD_START)
         device = self._medians({**{name: Loop(turn, hold) for name, turn in turns.items()}, **short})
         # Of a call that lasts longer than a measurement has to, Python's part is nothing.
         python = self._medians({name: loop for name, loop in eager.items() if device[name] < self.sample})
@@ -158,7 +158,11 @@ class Hold:
 
 
 class Loop:
-    """Calls made from Python, one after another; on a device that is held meanwhile, where there is a `hold`."""
+    """Calls made from Python, one after another.
+
+    Where there is a `hold`, the device is held at first, and as many calls come before those that are measured: by then
+    Python is ahead, and the device as warm as its contestant makes it.
+    """
 
     def __init__(self, turn: Turn, hold: Hold | None = None) -> None:
         self.turn, self.hold = turn, hold
@@ -169,6 +173,8 @@ class Loop:
         with self.turn.around():
             if self.hold is not None:
                 self.hold()
+                for _ in range(times):
+                    self._all()
             return _elapsed(self._all, times) / (times * self.calls)
 
     def _all(self) -> None:
