@@ -115,7 +115,8 @@ class SplitReduction(ModulePass):
     """Adds to each kernel whose reductions stand side by side one that folds splits, and one that merges them.
 
     A launch chooses how many splits there are, and so the form. With `splits` there are so many, and extents decide:
-    calls are cut that have fewer programs than that, of `rows` rows each, and at least so many `keys`.
+    calls are cut that have fewer programs than that, of `rows` rows each, and at least so many `keys`, fewer where
+    rows fill a tile.
     """
 
     name = "split-reduction"
@@ -159,7 +160,9 @@ def _has_few_programs(kernel: attn.KernelOp, given: SplitReduction) -> Condition
     if not together:
         tiles: Expression = ("idiv", ("iadd", height, given.rows - 1), given.rows)
         programs = tiles if batch == 1 else ("imul", batch, tiles)
-        return ConditionAttr(("and", ("ilt", programs, given.splits), ("ige", keys, given.keys)))
+        return ConditionAttr(
+            ("and", ("ilt", programs, given.splits), ("ige", _worth(keys, height, programs, given), given.keys))
+        )
     if isinstance(height, int) and height > FEW_ROWS:
         return None
     conditions: list[Expression] = [("ige", keys, given.keys // 2)]
@@ -170,6 +173,15 @@ def _has_few_programs(kernel: attn.KernelOp, given: SplitReduction) -> Condition
     if not isinstance(height, int):
         conditions.append(("ile", height, FEW_ROWS))
     return ConditionAttr(reduce(lambda a, b: ("and", a, b), conditions))
+
+
+def _worth(keys: Expression, height: Expression, programs: Expression, given: SplitReduction) -> Expression:
+    """The keys of few rows that are as much work: the more, the fuller a tile, and the fewer of them threads have."""
+    if isinstance(height, int) and height * given.splits < 2 * given.rows:
+        return keys
+    filled: Expression = ("idiv", ("imul", height, given.splits), given.rows)
+    idle: Expression = ("isub", given.splits + 1, programs)
+    return ("imul", keys, ("imax", ("imin", filled, idle), 1))
 
 
 def _beside(grid: Sequence[attn.GridOp], rows: Sequence[attn.RowOp], over: attn.OverOp) -> list[attn.GridOp]:

@@ -21,6 +21,9 @@ from attndsl.passes.tile.where import BlockScope, Where
 
 Plans = Mapping[Folded, list[ContractionPlan]]
 
+GRAIN = 64
+"""The keys at whose multiples splits begin where no tile has a fixed size; eights of rows are multiplied fastest."""
+
 
 class KeySpan(NamedTuple):
     """Where a loop over keys starts and stops, its step, and the ends of the rows' own keys, where they differ."""
@@ -222,7 +225,11 @@ class KeyLoop:
         return low, high, row_start, row_stop
 
     def split(self, low: SSAValue, high: SSAValue, keys: SSAValue) -> tuple[SSAValue, SSAValue]:
-        """Where the program's split of the keys starts and stops; all have equally many tiles, the last ones fewer."""
+        """Where the program's split of the keys starts and stops; all have equally many keys, the last ones fewer.
+
+        Where tiles are short, as on GPUs, splits are whole tiles, so that each starts at a multiple of one. A CPU's are
+        longer than a split may be, and as many keys for all threads matter more than where they start.
+        """
         build = self.build
         over, get = self.over, partial(self.lowering.get, at=self.at)
         if over.split is None or over.splits is None:
@@ -231,13 +238,13 @@ class KeyLoop:
         def add(op: Operation, name: str | None = None) -> SSAValue:
             return build.add(op, self.outside, name)
 
+        grain = keys if self.fixed else build.number(GRAIN)
         length = add(arith.MaxSIOp(add(arith.SubiOp(high, low)), build.number(0)), "length")
-        tiles = add(arith.MuliOp(get(over.splits), keys))
-        rounding = add(arith.SubiOp(add(arith.AddiOp(length, tiles)), build.number(1)))
-        share = add(arith.MuliOp(add(arith.FloorDivSIOp(rounding, tiles)), keys), "share")
-        # Whole tiles, so that every split starts at a multiple of a tile.
-        above = add(arith.SubiOp(add(arith.AddiOp(length, keys)), build.number(1)))
-        covering = add(arith.MuliOp(add(arith.FloorDivSIOp(above, keys)), keys), "covering")
+        grains = add(arith.MuliOp(get(over.splits), grain))
+        rounding = add(arith.SubiOp(add(arith.AddiOp(length, grains)), build.number(1)))
+        share = add(arith.MuliOp(add(arith.FloorDivSIOp(rounding, grains)), grain), "share")
+        above = add(arith.SubiOp(add(arith.AddiOp(length, grain)), build.number(1)))
+        covering = add(arith.MuliOp(add(arith.FloorDivSIOp(above, grain)), grain), "covering")
         first = add(arith.MinSIOp(covering, add(arith.MuliOp(get(over.split), share))), "first")
         last = add(arith.MinSIOp(length, add(arith.AddiOp(first, share))), "last")
         return add(arith.AddiOp(low, first), "start"), add(arith.AddiOp(low, last), "stop")
