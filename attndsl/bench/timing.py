@@ -128,8 +128,8 @@ class GpuClock:
         eager = {name: Loop(turn) for name, turn in turns.items()}
         graphs = {name: captured(turns[name]) for name, loop in eager.items() if loop.seconds(1) < SHORT}
         short = {name: graph for name, graph in graphs.items() if graph is not None}
-        hold = Hold(HEAD_START)
-        device = self._medians({**{name: Loop(turn, hold) for name, turn in turns.items()}, **short})
+        ahead = HeadStart(HEAD_START)
+        device = self._medians({**{name: Loop(turn, ahead) for name, turn in turns.items()}, **short})
         # Of a call that lasts longer than a measurement has to, Python's part is nothing.
         python = self._medians({name: loop for name, loop in eager.items() if device[name] < self.sample})
         return {name: Time(device[name], python.get(name, device[name])) for name in turns}
@@ -143,7 +143,7 @@ class GpuClock:
         return {name: statistics.median(times) for name, times in taken.items()}
 
 
-class Hold:
+class HeadStart:
     """Keeps the current device from what is queued behind it, for so many seconds."""
 
     CYCLES = 1_000_000
@@ -160,19 +160,19 @@ class Hold:
 class Loop:
     """Calls made from Python, one after another.
 
-    Where there is a `hold`, the device is held at first, and as many calls come before those that are measured: by then
+    Where there is a `head_start`, the device is held at first, and as many calls come before those that are measured: by then
     Python is ahead, and the device as warm as its contestant makes it.
     """
 
-    def __init__(self, turn: Turn, hold: Hold | None = None) -> None:
-        self.turn, self.hold = turn, hold
+    def __init__(self, turn: Turn, head_start: HeadStart | None = None) -> None:
+        self.turn, self.head_start = turn, head_start
         self.calls = len(turn.calls)
 
     def seconds(self, times: int) -> float:
         """The seconds of a call, of so many times all of them."""
         with self.turn.around():
-            if self.hold is not None:
-                self.hold()
+            if self.head_start is not None:
+                self.head_start()
                 for _ in range(times):
                     self._all()
             return _elapsed(self._all, times) / (times * self.calls)

@@ -21,9 +21,6 @@ from attndsl.passes.tile.where import BlockScope, Where
 
 Plans = Mapping[Folded, list[ContractionPlan]]
 
-GRAIN = 64
-"""The keys at whose multiples splits begin where no tile has a fixed size; eights of rows are multiplied fastest."""
-
 
 class KeySpan(NamedTuple):
     """Where a loop over keys starts and stops, its step, and the ends of the rows' own keys, where they differ."""
@@ -39,7 +36,8 @@ class KeySpan(NamedTuple):
 class KeyLoop:
     """One pass over the keys of a tile of rows, folding some reductions: `KeyLoop(...).lower()`.
 
-    `at` is where the loop stands, `over` the variable of its keys, `keys` the size of its tiles, `fixed` or not.
+    `at` is where the loop stands, `over` the variable of its keys, `keys` the size of its tiles, `fixed` or not. Splits
+    of the keys begin at multiples of a `grain`, or of a tile where it is 0.
     """
 
     lowering: Lowering
@@ -48,6 +46,7 @@ class KeyLoop:
     reductions: Sequence[Folded]
     keys: int
     fixed: bool
+    grain: int
 
     @property
     def build(self) -> TileBuilder:
@@ -227,7 +226,7 @@ class KeyLoop:
     def split(self, low: SSAValue, high: SSAValue, keys: SSAValue) -> tuple[SSAValue, SSAValue]:
         """Where the program's split of the keys starts and stops; all have equally many keys, the last ones fewer.
 
-        Where tiles are short, as on GPUs, splits are whole tiles, so that each starts at a multiple of one. A CPU's are
+        They are whole tiles, so that each starts at a multiple of one, unless a `grain` is said: a CPU's tiles are
         longer than a split may be, and as many keys for all threads matter more than where they start.
         """
         build = self.build
@@ -238,7 +237,7 @@ class KeyLoop:
         def add(op: Operation, name: str | None = None) -> SSAValue:
             return build.add(op, self.outside, name)
 
-        grain = keys if self.fixed else build.number(GRAIN)
+        grain = build.number(self.grain) if self.grain else keys
         length = add(arith.MaxSIOp(add(arith.SubiOp(high, low)), build.number(0)), "length")
         grains = add(arith.MuliOp(get(over.splits), grain))
         rounding = add(arith.SubiOp(add(arith.AddiOp(length, grains)), build.number(1)))
