@@ -64,10 +64,11 @@ After:
     }
 
 On a CPU nothing is launched. With `splits` their number is that, and a condition on extents takes the place of forms:
-the same call has the same bits, whatever shares its programs. There all that is merged are rows of tiles, but where
-data tell how many rows there are, or where these meet. Heads that lie side by side behind each key, as in pages, are
-cut if they have few rows each, and many keys together: they are computed together, so that threads share splits. A
-kernel that runs only `when` something else holds is cut where both do.
+the same call has the same bits, whatever shares its programs. The fuller a tile of rows, the fewer keys are worth it, as
+long as threads have no other tiles. There all that is merged are rows of tiles, but where data tell how many rows there
+are, or where these meet. Heads that lie side by side behind each key, as in pages, are cut if they have few rows each,
+and many keys together: they are computed together, so that threads share splits. A kernel that runs only `when`
+something else holds is cut where both do.
 
 Merging streams is a stream: over the splits, of their maxima as scores and of their sums as values. What a spec pins
 with `schedule { split_k = 1 }` stays whole, and where it pins more only the split form is made. A kernel stays as it

@@ -160,8 +160,8 @@ class HeadStart:
 class Loop:
     """Calls made from Python, one after another.
 
-    Where there is a `head_start`, the device is held at first, and as many calls come before those that are measured: by then
-    Python is ahead, and the device as warm as its contestant makes it.
+    Where there is a `head_start`, the device is held at first, and as many calls come before those that are measured:
+    by then Python is ahead, and the device as warm as its contestant makes it.
     """
 
     def __init__(self, turn: Turn, head_start: HeadStart | None = None) -> None:
