@@ -64,11 +64,10 @@ After:
     }
 
 On a CPU nothing is launched. With `splits` their number is that, and a condition on extents takes the place of forms:
-the same call has the same bits, whatever shares its programs. The fuller a tile of rows, the fewer keys are worth it, as
-long as threads have no other tiles. There all that is merged are rows of tiles, but where data tell how many rows there
-are, or where these meet. Heads that lie side by side behind each key, as in pages, are cut if they have few rows each,
-and many keys together: they are computed together, so that threads share splits. A kernel that runs only `when`
-something else holds is cut where both do.
+the same call has the same bits, whatever shares its programs. There all that is merged are rows of tiles, but where
+data tell how many rows there are, or where these meet. Heads that lie side by side behind each key, as in pages, are
+cut if they have few rows each, and many keys together: they are computed together, so that threads share splits. A
+kernel that runs only `when` something else holds is cut where both do.
 
 Merging streams is a stream: over the splits, of their maxima as scores and of their sums as values. What a spec pins
 with `schedule { split_k = 1 }` stays whole, and where it pins more only the split form is made. A kernel stays as it
@@ -116,8 +115,7 @@ class SplitReduction(ModulePass):
     """Adds to each kernel whose reductions stand side by side one that folds splits, and one that merges them.
 
     A launch chooses how many splits there are, and so the form. With `splits` there are so many, and extents decide:
-    calls are cut that have fewer programs than that, of `rows` rows each, and at least so many `keys`, fewer where
-    rows fill a tile.
+    calls are cut that have fewer programs than that, of `rows` rows each, and at least so many `keys`.
     """
 
     name = "split-reduction"
@@ -161,9 +159,7 @@ def _has_few_programs(kernel: attn.KernelOp, given: SplitReduction) -> Condition
     if not together:
         tiles: Expression = ("idiv", ("iadd", height, given.rows - 1), given.rows)
         programs = tiles if batch == 1 else ("imul", batch, tiles)
-        return ConditionAttr(
-            ("and", ("ilt", programs, given.splits), ("ige", _worth(keys, height, programs, given), given.keys))
-        )
+        return ConditionAttr(("and", ("ilt", programs, given.splits), ("ige", keys, given.keys)))
     if isinstance(height, int) and height > FEW_ROWS:
         return None
     conditions: list[Expression] = [("ige", keys, given.keys // 2)]
@@ -174,15 +170,6 @@ def _has_few_programs(kernel: attn.KernelOp, given: SplitReduction) -> Condition
     if not isinstance(height, int):
         conditions.append(("ile", height, FEW_ROWS))
     return ConditionAttr(reduce(lambda a, b: ("and", a, b), conditions))
-
-
-def _worth(keys: Expression, height: Expression, programs: Expression, given: SplitReduction) -> Expression:
-    """The keys of few rows that are as much work: the more, the fuller a tile, and the fewer of them threads have."""
-    if isinstance(height, int) and height * given.splits < 2 * given.rows:
-        return keys
-    filled: Expression = ("idiv", ("imul", height, given.splits), given.rows)
-    idle: Expression = ("isub", given.splits + 1, programs)
-    return ("imul", keys, ("imax", ("imin", filled, idle), 1))
 
 
 def _beside(grid: Sequence[attn.GridOp], rows: Sequence[attn.RowOp], over: attn.OverOp) -> list[attn.GridOp]:

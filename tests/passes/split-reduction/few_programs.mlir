@@ -7,7 +7,7 @@ spec.tensor @two "output" "f32" ["B", "M"]
 spec.tensor @whole "output" "f32" ["B", "M"]
 
 // CHECK-LABEL: spec.tensor @batch_sum "workspace" "f32" ["B", "M", "4"]
-// CHECK-NEXT:  attn.kernel @batch_split when "B * ((M + 7) // 8) < 4 and N * max(min(M * 4 // 8, 5 - B * ((M + 7) // 8)), 1) >= 16" {
+// CHECK-NEXT:  attn.kernel @batch_split when "B * ((M + 7) // 8) < 4 and N >= 16" {
 // CHECK:         %[[splits:\S+]] = arith.constant 4 : index
 // CHECK-NEXT:    %split = attn.grid "split" to %[[splits]]
 // CHECK-NEXT:    %j = attn.over "j" to %N split %split of %[[splits]]
@@ -15,11 +15,11 @@ spec.tensor @whole "output" "f32" ["B", "M"]
 // CHECK-NEXT:    %t = attn.total %x over %j : f32
 // CHECK-NEXT:    attn.write @batch_sum[%b, %i, %split] = %t : f32
 // CHECK-NEXT:  }
-// CHECK-NEXT:  attn.kernel @batch_merge when "B * ((M + 7) // 8) < 4 and N * max(min(M * 4 // 8, 5 - B * ((M + 7) // 8)), 1) >= 16" {
+// CHECK-NEXT:  attn.kernel @batch_merge when "B * ((M + 7) // 8) < 4 and N >= 16" {
 // CHECK:         %i = attn.row "i" to %M
 // CHECK:         attn.write @o[%b, %i]
 // CHECK-NEXT:  }
-// CHECK-NEXT:  attn.kernel @batch unless "B * ((M + 7) // 8) < 4 and N * max(min(M * 4 // 8, 5 - B * ((M + 7) // 8)), 1) >= 16" {
+// CHECK-NEXT:  attn.kernel @batch unless "B * ((M + 7) // 8) < 4 and N >= 16" {
 // CHECK:         attn.write @o[%b, %i]
 // CHECK-NEXT:  }
 attn.kernel @batch {

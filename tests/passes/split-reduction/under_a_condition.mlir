@@ -4,9 +4,9 @@
 spec.tensor @s "input" "f32" ["B", "M", "N"]
 spec.tensor @o "output" "f32" ["B", "M"]
 
-// CHECK:       attn.kernel @few_split when "M < 3 and (B * ((M + 7) // 8) < 4 and N * max(min(M * 4 // 8, 5 - B * ((M + 7) // 8)), 1) >= 16)" {
-// CHECK:       attn.kernel @few_merge when "M < 3 and (B * ((M + 7) // 8) < 4 and N * max(min(M * 4 // 8, 5 - B * ((M + 7) // 8)), 1) >= 16)" {
-// CHECK:       attn.kernel @few when "M < 3" unless "B * ((M + 7) // 8) < 4 and N * max(min(M * 4 // 8, 5 - B * ((M + 7) // 8)), 1) >= 16" {
+// CHECK:       attn.kernel @few_split when "M < 3 and (B * ((M + 7) // 8) < 4 and N >= 16)" {
+// CHECK:       attn.kernel @few_merge when "M < 3 and (B * ((M + 7) // 8) < 4 and N >= 16)" {
+// CHECK:       attn.kernel @few when "M < 3" unless "B * ((M + 7) // 8) < 4 and N >= 16" {
 attn.kernel @few when "M < 3" {
   %B = spec.dim "B"
   %M = spec.dim "M"
