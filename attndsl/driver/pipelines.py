@@ -163,10 +163,8 @@ def numpy(options: Options) -> Pipeline:
         *SIMPLIFY,
         Step("split-reduction", "needs streams, whose states can be merged", splits),
     )
-    grain = max(options.keys // 8, 1)  # eights of rows, which are multiplied fastest, and splits alike
-    sizes: dict[str, Option] = {"rows": options.rows, "keys": 0, "columns": options.keys, "grain": grain}
     tile = (
-        Step("tile", "the level of loops and tiles", sizes),
+        Step("tile", "the level of loops and tiles", {"rows": options.rows, "keys": 0, "columns": options.keys}),
         Step("choose-keys", "before batch-programs, which asks how many there are", keys),
         Step("split-ranges", "before canonicalize, which takes out what is not read in a range"),
         Step("canonicalize", "the lowering leaves selects and products with constants behind"),

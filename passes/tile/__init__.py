@@ -63,8 +63,7 @@ class Tile(ModulePass):
     """Lowers every kernel, with tiles of `rows` rows and `keys` keys; what a spec's schedule pins goes before.
 
     A launch chooses where one is 0. Tiles of columns have `columns`. With `fixed`, the last tile of keys is as large as
-    the others, and what lies behind the last key is absent: for targets whose tiles have fixed sizes. Splits of the
-    keys are whole tiles, or begin at multiples of `grain` keys, where that is not 0.
+    the others, and what lies behind the last key is absent: for targets whose tiles have fixed sizes.
     """
 
     name = "tile"
@@ -74,7 +73,6 @@ class Tile(ModulePass):
     keys: int = 512
     columns: int = 512
     fixed: bool = False
-    grain: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in list(op.body.block.ops):
@@ -82,8 +80,7 @@ class Tile(ModulePass):
                 _check_prepared(kernel)
                 rows = _pinned(kernel, "tile_rows", self.rows)
                 keys = _pinned(kernel, "tile_keys", self.keys)
-                lowered = lower_kernel(kernel, rows, keys, self.columns, self.fixed, self.grain)
-                op.body.block.insert_op_before(lowered, kernel)
+                op.body.block.insert_op_before(lower_kernel(kernel, rows, keys, self.columns, self.fixed), kernel)
                 op.body.block.erase_op(kernel)
         remove_dead(op)
 

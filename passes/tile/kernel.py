@@ -21,7 +21,7 @@ FAR_BELOW = -(2**32)
 """A count of rows that is no less, times a size that has 31 bits, stays in 64 bits."""
 
 
-def lower_kernel(source: attn.KernelOp, rows: int, keys: int, columns: int, fixed: bool, grain: int) -> tile.KernelOp:
+def lower_kernel(source: attn.KernelOp, rows: int, keys: int, columns: int, fixed: bool) -> tile.KernelOp:
     """The lowered kernel, with tiles of so many rows, keys and columns.
 
     A size of rows or keys that is 0 is left to the launch. Where tiles of keys are of a `fixed` size, they run over the
@@ -38,7 +38,7 @@ def lower_kernel(source: attn.KernelOp, rows: int, keys: int, columns: int, fixe
     over = over_of(source)
     for reductions in levels(source):
         assert over is not None, "what is reduced is reduced over keys"
-        at.outermost.values.update(KeyLoop(lowering, at, over, reductions, keys, fixed, grain).lower())
+        at.outermost.values.update(KeyLoop(lowering, at, over, reductions, keys, fixed).lower())
     for op in lowering.ops:
         if isinstance(op, attn.WriteOp):
             lowering.need([*op.indices, op.value, *([op.where] if op.where is not None else [])], at)

@@ -36,8 +36,7 @@ class KeySpan(NamedTuple):
 class KeyLoop:
     """One pass over the keys of a tile of rows, folding some reductions: `KeyLoop(...).lower()`.
 
-    `at` is where the loop stands, `over` the variable of its keys, `keys` the size of its tiles, `fixed` or not. Splits
-    of the keys begin at multiples of a `grain`, or of a tile where it is 0.
+    `at` is where the loop stands, `over` the variable of its keys, `keys` the size of its tiles, `fixed` or not.
     """
 
     lowering: Lowering
@@ -46,7 +45,6 @@ class KeyLoop:
     reductions: Sequence[Folded]
     keys: int
     fixed: bool
-    grain: int
 
     @property
     def build(self) -> TileBuilder:
@@ -224,29 +222,54 @@ class KeyLoop:
         return low, high, row_start, row_stop
 
     def split(self, low: SSAValue, high: SSAValue, keys: SSAValue) -> tuple[SSAValue, SSAValue]:
-        """Where the program's split of the keys starts and stops; all have equally many keys, the last ones fewer.
+        """Where the program's split of the keys starts and stops: each starts at a multiple of a tile.
 
-        They are whole tiles, so that each starts at a multiple of one, unless a `grain` is said: a CPU's tiles are
-        longer than a split may be, and as many keys for all threads matter more than where they start.
+        Where tiles have a fixed size, all splits have equally many, the last ones fewer.
         """
-        build = self.build
         over, get = self.over, partial(self.lowering.get, at=self.at)
         if over.split is None or over.splits is None:
             return low, high
-
-        def add(op: Operation, name: str | None = None) -> SSAValue:
-            return build.add(op, self.outside, name)
-
-        grain = build.number(self.grain) if self.grain else keys
+        build, add = self.build, self.before
         length = add(arith.MaxSIOp(add(arith.SubiOp(high, low)), build.number(0)), "length")
-        grains = add(arith.MuliOp(get(over.splits), grain))
-        rounding = add(arith.SubiOp(add(arith.AddiOp(length, grains)), build.number(1)))
-        share = add(arith.MuliOp(add(arith.FloorDivSIOp(rounding, grains)), grain), "share")
-        above = add(arith.SubiOp(add(arith.AddiOp(length, grain)), build.number(1)))
-        covering = add(arith.MuliOp(add(arith.FloorDivSIOp(above, grain)), grain), "covering")
+        if not self.fixed:
+            first, last = self.shared_out(length, keys, get(over.split), get(over.splits))
+            return add(arith.AddiOp(low, first), "start"), add(arith.AddiOp(low, last), "stop")
+        tiles = add(arith.MuliOp(get(over.splits), keys))
+        rounding = add(arith.SubiOp(add(arith.AddiOp(length, tiles)), build.number(1)))
+        share = add(arith.MuliOp(add(arith.FloorDivSIOp(rounding, tiles)), keys), "share")
+        above = add(arith.SubiOp(add(arith.AddiOp(length, keys)), build.number(1)))
+        covering = add(arith.MuliOp(add(arith.FloorDivSIOp(above, keys)), keys), "covering")
         first = add(arith.MinSIOp(covering, add(arith.MuliOp(get(over.split), share))), "first")
         last = add(arith.MinSIOp(length, add(arith.AddiOp(first, share))), "last")
         return add(arith.AddiOp(low, first), "start"), add(arith.AddiOp(low, last), "stop")
+
+    def shared_out(
+        self, length: SSAValue, keys: SSAValue, split: SSAValue, splits: SSAValue
+    ) -> tuple[SSAValue, SSAValue]:
+        """The same where tiles are long, as on a CPU: no split has two more than another, and the first ones have most.
+
+        There are as many tiles as come nearest to all keys. What is left of these, as one key of decoding beyond a
+        multiple of a tile, is the last split's.
+        """
+        build, add = self.build, self.before
+        half = add(arith.FloorDivSIOp(keys, build.number(2)))
+        whole = add(arith.FloorDivSIOp(add(arith.AddiOp(length, half)), keys), "whole")
+        each = add(arith.FloorDivSIOp(whole, splits), "each")
+        more = add(arith.SubiOp(whole, add(arith.MuliOp(each, splits))), "more")
+        following = add(arith.AddiOp(split, build.number(1)))
+
+        def begin(number: SSAValue) -> SSAValue:
+            before = add(arith.AddiOp(add(arith.MuliOp(number, each)), add(arith.MinSIOp(number, more))))
+            return add(arith.MuliOp(before, keys))
+
+        first, end = begin(split), add(arith.MinSIOp(length, begin(following)))
+        first.name_hint = "first"
+        is_last = add(arith.CmpiOp(following, splits, "eq"))
+        return first, add(arith.SelectOp(is_last, length, end), "last")
+
+    def before(self, op: Operation, name: str | None = None) -> SSAValue:
+        """What an operation before the loop gives."""
+        return self.build.add(op, self.outside, name)
 
     # --- how sums are computed
 

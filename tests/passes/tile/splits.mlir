@@ -1,15 +1,19 @@
-// RUN: attndsl opt %s --passes 'tile{rows=8 keys=512 grain=64}'
-// Splits are alike but for a grain, however long a tile of keys is.
+// RUN: attndsl opt %s --passes 'tile{rows=8 keys=3}'
+// No split has two tiles more than another; what is left of the keys is the last one's.
 
 spec.tensor @s "input" "f32" ["M", "N"]
 spec.tensor @parts "workspace" "f32" ["M", "4"]
 spec.tensor @o "output" "f32" ["M"]
 
-// CHECK:      %[[tile:\S+]] = arith.constant 512 : index
-// CHECK-NEXT: %[[grain:\S+]] = arith.constant 64 : index
-// CHECK:      %[[grains:\S+]] = arith.muli %splits, %[[grain]] : index
-// CHECK:      %[[each:\S+]] = arith.floordivsi %{{\S+}}, %[[grains]] : index
-// CHECK-NEXT: %share = arith.muli %[[each]], %[[grain]] : index
+// CHECK:      %whole = arith.floordivsi %{{\S+}}, %[[tile:\S+]] : index
+// CHECK-NEXT: %each = arith.floordivsi %whole, %splits : index
+// CHECK-NEXT: %[[equal:\S+]] = arith.muli %each, %splits : index
+// CHECK-NEXT: %more = arith.subi %whole, %[[equal]] : index
+// CHECK:      %[[before:\S+]] = arith.muli %split, %each : index
+// CHECK-NEXT: %[[longer:\S+]] = arith.minsi %split, %more : index
+// CHECK-NEXT: %[[tiles:\S+]] = arith.addi %[[before]], %[[longer]] : index
+// CHECK-NEXT: %first = arith.muli %[[tiles]], %[[tile]] : index
+// CHECK:      %last = arith.select %{{\S+}}, %length, %{{\S+}} : index
 // CHECK:      %{{\S+}} = tile.loop %j0 = %start to %stop step %[[tile]]
 attn.kernel @k {
   %M = spec.dim "M"
