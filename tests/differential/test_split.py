@@ -96,3 +96,10 @@ def test_a_cpu_splits_many_keys_of_few_programs(name: str, dims: dict[str, int],
         spec_of(name), dims={"B": 1, "H": 2, "D": 3, "E": 2, "R": 3, "P": 2, "M": 3} | dims, seed=2, hostile=True
     )
     check_stages([case.poisoned()], form=Form(rows=4, keys=1))
+
+
+@pytest.mark.parametrize("keys", [24, 25, 26, 29, 31])
+def test_no_key_is_left_between_splits(keys: int, spec_of: Any) -> None:
+    """Tiles of three keys, of which splits have two or three: what is left of a tile is the last one's."""
+    case = Case.make(spec_of("mqa"), dims={"B": 1, "H": 2, "D": 3, "E": 2, "M": 2, "N": keys}, seed=2, hostile=True)
+    check_stages([case.poisoned()], form=Form(rows=4, keys=3))
