@@ -35,6 +35,9 @@ DEVICE_SAMPLE = 20e-3
 HEAD_START = 5e-3
 """Seconds that the device is held before a measurement, while Python queues calls; longer, and it would cool."""
 
+CYCLES = 1_000_000
+"""Cycles of which the time is taken, as no device tells how fast its are."""
+
 SHORT = 400e-6
 """Seconds below which a call made from Python is captured in a graph as well: by then a kernel may be 100 µs."""
 
@@ -128,8 +131,8 @@ class GpuClock:
         eager = {name: Loop(turn) for name, turn in turns.items()}
         graphs = {name: captured(turns[name]) for name, loop in eager.items() if loop.seconds(1) < SHORT}
         short = {name: graph for name, graph in graphs.items() if graph is not None}
-        ahead = HeadStart(HEAD_START)
-        device = self._medians({**{name: Loop(turn, ahead) for name, turn in turns.items()}, **short})
+        hold = holding(HEAD_START)
+        device = self._medians({**{name: Loop(turn, hold) for name, turn in turns.items()}, **short})
         # Of a call that lasts longer than a measurement has to, Python's part is nothing.
         python = self._medians({name: loop for name, loop in eager.items() if device[name] < self.sample})
         return {name: Time(device[name], python.get(name, device[name])) for name in turns}
@@ -143,39 +146,33 @@ class GpuClock:
         return {name: statistics.median(times) for name, times in taken.items()}
 
 
-class HeadStart:
-    """Keeps the current device from what is queued behind it, for so many seconds."""
-
-    CYCLES = 1_000_000
-
-    def __init__(self, seconds: float) -> None:
-        sleep = partial(torch.cuda._sleep, self.CYCLES)
-        self.cycles = round(self.CYCLES * seconds / min(_elapsed(sleep, 1) for _ in range(3)))
-
-    def __call__(self) -> None:
-        """Begins to hold it."""
-        torch.cuda._sleep(self.cycles)
+def holding(seconds: float) -> Call:
+    """What keeps the current device for so many seconds from what is queued behind it."""
+    sleep: Callable[[int], object] = torch.cuda._sleep
+    each = min(_elapsed(partial(sleep, CYCLES), 1) for _ in range(3)) / CYCLES
+    return partial(sleep, round(seconds / each))
 
 
 class Loop:
     """Calls made from Python, one after another.
 
-    Where there is a `head_start`, the device is held at first, and as many calls come before those that are measured:
-    by then Python is ahead, and the device as warm as its contestant makes it. Python is so to the end where a call
-    takes it no more than a tenth longer than the device.
+    Where something is to `hold` the device at first, as many calls come before those that are measured: by then Python
+    is ahead, and the device as warm as its contestant makes it. Python is so to the end where a call takes it no more
+    than a tenth longer than the device.
     """
 
-    def __init__(self, turn: Turn, head_start: HeadStart | None = None) -> None:
-        self.turn, self.head_start = turn, head_start
+    def __init__(self, turn: Turn, hold: Call | None = None) -> None:
+        self.turn, self.hold = turn, hold
         self.calls = len(turn.calls)
 
     def seconds(self, times: int) -> float:
         """The seconds of a call, of so many times all of them."""
         with self.turn.around():
-            if self.head_start is None:
-                return _elapsed(self._all, times) / (times * self.calls)
-            self.head_start()
-            return _elapsed(self._all, times, times) / (times * self.calls)
+            before = 0
+            if self.hold is not None:
+                self.hold()
+                before = times
+            return _elapsed(self._all, times, before) / (times * self.calls)
 
     def _all(self) -> None:
         for call in self.turn.calls:

@@ -222,31 +222,33 @@ class KeyLoop:
         return low, high, row_start, row_stop
 
     def split(self, low: SSAValue, high: SSAValue, keys: SSAValue) -> tuple[SSAValue, SSAValue]:
-        """Where the program's split of the keys starts and stops: each starts at a multiple of a tile.
-
-        Where tiles have a fixed size, all splits have equally many, the last ones fewer.
-        """
-        over, get = self.over, partial(self.lowering.get, at=self.at)
-        if over.split is None or over.splits is None:
+        """Where the program's split of the keys starts and stops: each starts at a multiple of a tile."""
+        if self.over.split is None or self.over.splits is None:
             return low, high
+        split, splits = (self.lowering.get(value, self.at) for value in (self.over.split, self.over.splits))
+        add = self.before
+        length = add(arith.MaxSIOp(add(arith.SubiOp(high, low)), self.build.number(0)), "length")
+        first, last = (self.equal if self.fixed else self.shared_out)(length, keys, split, splits)
+        return add(arith.AddiOp(low, first), "start"), add(arith.AddiOp(low, last), "stop")
+
+    def equal(self, length: SSAValue, keys: SSAValue, split: SSAValue, splits: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """The same from the first key on, where all splits run at once, as on a GPU, and the longest one counts.
+
+        All have equally many tiles, the last ones fewer.
+        """
         build, add = self.build, self.before
-        length = add(arith.MaxSIOp(add(arith.SubiOp(high, low)), build.number(0)), "length")
-        if not self.fixed:
-            first, last = self.shared_out(length, keys, get(over.split), get(over.splits))
-            return add(arith.AddiOp(low, first), "start"), add(arith.AddiOp(low, last), "stop")
-        tiles = add(arith.MuliOp(get(over.splits), keys))
+        tiles = add(arith.MuliOp(splits, keys))
         rounding = add(arith.SubiOp(add(arith.AddiOp(length, tiles)), build.number(1)))
         share = add(arith.MuliOp(add(arith.FloorDivSIOp(rounding, tiles)), keys), "share")
         above = add(arith.SubiOp(add(arith.AddiOp(length, keys)), build.number(1)))
         covering = add(arith.MuliOp(add(arith.FloorDivSIOp(above, keys)), keys), "covering")
-        first = add(arith.MinSIOp(covering, add(arith.MuliOp(get(over.split), share))), "first")
-        last = add(arith.MinSIOp(length, add(arith.AddiOp(first, share))), "last")
-        return add(arith.AddiOp(low, first), "start"), add(arith.AddiOp(low, last), "stop")
+        first = add(arith.MinSIOp(covering, add(arith.MuliOp(split, share))), "first")
+        return first, add(arith.MinSIOp(length, add(arith.AddiOp(first, share))), "last")
 
     def shared_out(
         self, length: SSAValue, keys: SSAValue, split: SSAValue, splits: SSAValue
     ) -> tuple[SSAValue, SSAValue]:
-        """The same where tiles are long, as on a CPU: no split has two more than another, and the first ones have most.
+        """The same where a few threads take one after another: none has two tiles more, and the first ones have most.
 
         There are as many tiles as come nearest to all keys. What is left of these, as one key of decoding beyond a
         multiple of a tile, is the last split's.
