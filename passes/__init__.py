@@ -42,6 +42,7 @@ PASSES = {
     "batch-programs": "BatchPrograms",
     "gather-scales": "GatherScales",
     "gather-factors": "GatherFactors",
+    "factor-scores": "FactorScores",
     "gather-terms": "GatherTerms",
     "scale-operands": "ScaleOperands",
     "guess-finite": "GuessFinite",

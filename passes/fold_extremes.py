@@ -75,7 +75,7 @@ from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.meaning import predicate
 from attndsl.ir.polynomial import Facts
-from attndsl.ir.rewrite import index_constant, insert_before, remove_dead, replace
+from attndsl.ir.rewrite import copy_at, index_constant, insert_before, remove_dead, replace
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Context, ModuleOp, ModulePass, Operation, SSAValue, arith, index, scf
 
@@ -175,7 +175,7 @@ class _Extremes:
 
     def _at(self, value: SSAValue, last: bool) -> SSAValue:
         row = _last(self.axis, self.reduce, self.plain) if last else self.axis.start
-        return self.rows.at(value, {self.axis.result: row}, self.axis.result, self.reduce)
+        return copy_at(value, {self.axis.result: row}, self.axis.result, self.rows.axes, self.reduce)
 
 
 @dataclass(frozen=True)
@@ -221,16 +221,6 @@ class _Rows:
             return False
         other = self.direction(test.rhs, axis)
         return _together(self.direction(test.lhs, axis), None if other is None else -other) is not None
-
-    def at(self, value: SSAValue, known: dict[SSAValue, SSAValue], axis: SSAValue, anchor: Operation) -> SSAValue:
-        """A number at one row: what it is computed from along the axis is computed for that row."""
-        if value not in known:
-            op = value.owner
-            if axis not in self.axes(value) or not isinstance(op, Operation):
-                return value
-            row = {operand: self.at(operand, known, axis, anchor) for operand in op.operands}
-            known[value] = insert_before(anchor, op.clone(row))
-        return known[value]
 
 
 def _together(one: int | None, other: int | None) -> int | None:

@@ -248,6 +248,7 @@ def triton(options: Options) -> Pipeline:
         ),
         Step("gather-scales", "before split-loops, which makes two loops of one"),
         Step("gather-factors", "after gather-scales, which leaves products of tiles alone; before split-loops, too"),
+        Step("factor-scores", "after gather-scales, which makes one factor of several; before split-loops, too"),
         Step(
             "align-quotients",
             "before split-loops, which makes two loops of one; tells a launch what its tiles must divide",

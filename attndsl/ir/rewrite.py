@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from attndsl.ir import tile
+from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.dead import is_dead, remove_dead
 from attndsl.ir.hints import hint
 from attndsl.ir.statements import operations
@@ -126,6 +127,22 @@ def copy_before(anchor: Operation, value: SSAValue, copies: dict[SSAValue, SSAVa
         for operand in op.operands:
             copy_before(anchor, operand, copies)
         copies[value] = insert_before(anchor, op.clone(copies), value.name_hint)
+    return copies[value]
+
+
+def copy_at(
+    value: SSAValue, copies: dict[SSAValue, SSAValue], axis: SSAValue, axes: AxesAnalysis, anchor: Operation
+) -> SSAValue:
+    """Computes a number at one place of an axis, before `anchor`: once more what varies along it, by what `copies` has.
+
+    `copies` begins with what the axis is there.
+    """
+    op = value.owner
+    if value not in copies:
+        if axis not in axes(value) or not isinstance(op, Operation):
+            return value
+        there = {operand: copy_at(operand, copies, axis, axes, anchor) for operand in op.operands}
+        copies[value] = insert_before(anchor, op.clone(there))
     return copies[value]
 
 

@@ -196,7 +196,7 @@ class _Draft:
             blocks.append(self._block(another, SECOND))
         if (reading := self._say("reading_block")) and self._reals:
             name = self._choices.of(self._reals)
-            before = name in self._inouts and self._choices.of((False, True))
+            before = name in self._inouts and self._choices.of((True, False))
             blocks.insert(0 if before else len(blocks), self._reading_block(reading, name))
         body = "\n".join([_lines(f"let {text}" for text in self._functions.values()), *blocks]).lstrip()
         body = _DIM.sub(lambda dim: self._size(dim[0]), body)

@@ -193,7 +193,7 @@ def _form(choices: Choices, backend: str) -> Form:
     """A way to compile for a backend: in small tiles, or in such as it has by default."""
     row = target_of(backend)
     rows, keys = choices.of((*SMALL_TILES, row.tiles))
-    splits = choices.of((1, 2, 3, 7)) if SPLITS in row.chooses else 1
+    splits = choices.of((1, 2, 3, 7) if SPLITS in row.chooses else (1, 2))
     known = choices.of((False, True)) if row.specialised else False
     return Form(backend, rows, keys, splits, known, choices.of((*row.processors,)) if row.processors else None)
 

@@ -13,7 +13,7 @@ from attndsl.checking.evaluate import evaluate
 from attndsl.checking.typed import Spec
 from attndsl.choices import KEYS, SPLITS
 from attndsl.driver.passes import passes_of, run_pipeline
-from attndsl.driver.pipelines import Step
+from attndsl.driver.pipelines import Option, Step
 from attndsl.driver.summarise import feature_dims
 from attndsl.driver.targets import target_of
 from attndsl.ir.build import build
@@ -62,10 +62,10 @@ def empty_outputs(case: Case) -> dict[str, Array]:
 class Form:
     """How a spec is compiled and called, of what a schedule leaves open.
 
-    Tiles have so many `rows` and `keys`, 0 where a launch is to choose; the keys are cut into `splits` where the target
-    can; `known` says that code is made for the extents of the feature dims; it suits `machine`,
-    the target's default where none is named. Where a launch chooses, all tiles are copied as boxes that can be, so that
-    what is drawn meets them.
+    Tiles have so many `rows` and `keys`, 0 where a launch is to choose. The keys are cut into `splits` where a launch
+    can be asked for that; else more than one says that keys are cut, and products streamed, however few there are.
+    `known` says that code is made for the extents of the feature dims; it suits `machine`, the target's default where
+    none is named. Where a launch chooses, all tiles are copied as boxes that can be, so that what is drawn meets them.
     """
 
     target: str = "numpy"
@@ -78,7 +78,10 @@ class Form:
     def passes(self, case: Case) -> tuple[ModulePass, ...]:
         """The pipeline of the target, with these tiles, for calls like `case`. Raises UnknownTarget."""
         known = {name: case.dims[name] for name in feature_dims(case.spec)} if self.known else {}
-        steps = target_of(self.target).lowering((self.rows, self.keys), known, self.machine).steps
+        target = target_of(self.target)
+        steps = target.lowering((self.rows, self.keys), known, self.machine).steps
+        if self.splits > 1 and SPLITS not in target.chooses:
+            steps = with_many(steps, self.keys + 1)
         return passes_of(steps if self.rows else with_all_boxes(steps))
 
     @property
@@ -91,6 +94,15 @@ class Form:
 def with_all_boxes(steps: Sequence[Step]) -> tuple[Step, ...]:
     """A pipeline that marks every load which is a box, be it worth it or not."""
     return tuple(s._replace(options={**s.options, "all": True}) if s.name == "find-boxes" else s for s in steps)
+
+
+def with_many(steps: Sequence[Step], keys: int) -> tuple[Step, ...]:
+    """A pipeline that cuts so many keys of few programs, and streams all products, be it worth it or not."""
+    least: dict[str, dict[str, Option]] = {
+        "split-reduction": {"keys": keys},
+        "stream-products": {"products": 1, "halves": 1},
+    }
+    return tuple(s._replace(options={**s.options, **least.get(s.name, {})}) for s in steps)
 
 
 def lower(case: Case, form: Form, after: After | None = None) -> ModuleOp:

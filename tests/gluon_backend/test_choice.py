@@ -217,10 +217,10 @@ def test_what_takes_much_arithmetic_for_few_features_pays_only_if_it_is_asked_fo
     ("name", "extent", "arithmetic", "keys"),
     [
         ("gqa", 128, 12, 512),
-        ("alibi", 128, 17, 512),
+        ("alibi", 128, 13, 512),
         ("gqa", 64, 12, 1024),
         ("mha", 64, 12, 1024),
-        ("alibi", 64, 17, 2048),
+        ("alibi", 64, 13, 2048),
         ("mha", 32, 12, None),
         ("softcap", 64, 21, 512),
         ("int8_cache", 32, 14, 512),

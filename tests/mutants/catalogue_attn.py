@@ -391,9 +391,10 @@ def keys_of_the_group_before(module: ModuleOp) -> None:
 
 @spoils("numpy", "stream-softmax")
 def nothing_over_nothing(module: ModuleOp) -> None:
-    """A row without keys becomes 0 / 0."""
+    """A row without keys becomes 0 times the reciprocal of 0."""
     for op in every(module, arith.SelectOp):
-        if isinstance(op.rhs.owner, arith.DivfOp):
+        mean = op.rhs.owner
+        if isinstance(mean, arith.MulfOp) and isinstance(mean.rhs.owner, arith.DivfOp):
             replace(op, [op.rhs])
 
 

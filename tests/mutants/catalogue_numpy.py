@@ -159,18 +159,6 @@ def row_without_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @planted("numpy", "numpy")
-def few_beside_four(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of few rows that a loop multiplies four at a time, those that are left are multiplied with the first."""
-    rewords(
-        monkeypatch,
-        prelude.PRELUDE,
-        "_row_products",
-        "* few[i, x]\n            out[j, i] = a",
-        "* few[0, x]\n            out[j, i] = a",
-    )
-
-
-@planted("numpy", "numpy")
 def page_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that a table places are read one behind another, wherever it places them."""
     index = "sum(index * step for index, step in zip(indices, steps))"

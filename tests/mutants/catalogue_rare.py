@@ -1,4 +1,4 @@
-"""Mutants of passes for which few drawn specs have work: each is shown by a spec of the gallery, or its gradient."""
+"""Mutants of what few drawn specs have work for: each is shown by a spec of the gallery, or its gradient."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from attndsl.backends.numpy import prelude
 from attndsl.ir import attn
 from attndsl.ir.rewrite import index_constant, insert_before
 from attndsl.ir.xdsl import ModuleOp, arith
 from attndsl.passes import gather_factors, tabulate_distances
 
-from .mutant import every, planted, spoils, wraps
+from .mutant import every, planted, rewords, spoils, wraps
 
 
 @planted("triton", "gather-factors")
@@ -37,3 +38,15 @@ def numbers_of_the_distance_before(module: ModuleOp) -> None:
 def told_by_more_than_the_distance(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a row and a key are told apart by themselves, their distance is taken for both."""
     monkeypatch.setattr(tabulate_distances._Pair, "_is_difference", lambda pair, polynomial: True)
+
+
+@planted("numpy", "numpy")
+def few_beside_four(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of few rows that a loop multiplies four at a time, those that are left are multiplied with the first."""
+    rewords(
+        monkeypatch,
+        prelude.PRELUDE,
+        "_row_products",
+        "* few[i, x]\n            out[j, i] = a",
+        "* few[0, x]\n            out[j, i] = a",
+    )

@@ -13,8 +13,9 @@ from attndsl.ir.broadcast import keep_axes
 from attndsl.ir.meaning import predicate
 from attndsl.ir.monoids import MAX
 from attndsl.ir.rewrite import constant, constant_op, guarded, index_constant, insert_before, replace
-from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, i1, scf
+from attndsl.ir.xdsl import ModuleOp, Operation, SSAValue, arith, i1, math, scf
 from attndsl.passes import (
+    factor_scores,
     find_boxes,
     fold_extremes,
     gather_scales,
@@ -126,6 +127,18 @@ def part_ends_one_key_early(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @planted("numpy", "tile")
+def what_is_left_of_a_tile_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where threads share out tiles, keys behind the last whole tile are nobody's."""
+
+    def shared_out(original: Any, loop: Any, *given: SSAValue) -> tuple[SSAValue, SSAValue]:
+        first, last = original(loop, *given)
+        assert isinstance(last.owner, arith.SelectOp)
+        return first, last.owner.rhs
+
+    wraps(monkeypatch, key_loop.KeyLoop, "shared_out", shared_out)
+
+
+@planted("numpy", "tile")
 def first_row_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop stops where the first of its rows does, not the last."""
 
@@ -204,7 +217,7 @@ def scan_stops_one_short(monkeypatch: pytest.MonkeyPatch) -> None:
     wraps(monkeypatch, scan_keys, "_scan", scan)
 
 
-# --- gather-scales, scale-operands
+# --- gather-scales, factor-scores, scale-operands
 
 
 @planted("triton", "gather-scales")
@@ -213,6 +226,24 @@ def factors_gathered_as_divisors(monkeypatch: pytest.MonkeyPatch) -> None:
     wraps(
         monkeypatch, gather_scales, "_chain", lambda original, *given: ((scale, True) for scale, _ in original(*given))
     )
+
+
+@planted("triton", "factor-scores")
+def tiles_equally_far_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row is taken to be as far from each tile's first key as from the first one's."""
+
+    def first(original: Any, scores: Any, each: Any, type_: Any, at: Operation) -> SSAValue:
+        return insert_before(at, constant_op(0.0, type_))
+
+    wraps(monkeypatch, factor_scores._Scores, "of_first_key", first)
+
+
+@spoils("triton", "factor-scores")
+def caps_taken_to_be_positive(module: ModuleOp) -> None:
+    """A negative cap is taken for next to nothing."""
+    for op in every(module, arith.MaximumfOp):
+        if isinstance(op.lhs.owner, math.AbsFOp):
+            op.operands[0] = op.lhs.owner.operand
 
 
 @spoils("numpy", "scale-operands")

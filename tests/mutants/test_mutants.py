@@ -63,22 +63,33 @@ FOLDED = """attention folded {
 """
 """A table that a row and a key read by their sum."""
 
+ON_GPU, ON_CPU = Form("triton", 4, 3), Form(machine="cpu:numba")
+
 RARE = (
-    (catalogue_rare.factors_multiplied_twice, gradient(check(read_source(ROOT / "examples/softcap.attn"))).backward),
-    (catalogue_rare.numbers_of_the_distance_before, (ROOT / "examples/t5_bias.attn").read_text(encoding="utf-8")),
-    (catalogue_rare.told_by_more_than_the_distance, FOLDED),
+    (
+        catalogue_rare.factors_multiplied_twice,
+        gradient(check(read_source(ROOT / "examples/softcap.attn"))).backward,
+        ON_GPU,
+    ),
+    (
+        catalogue_rare.numbers_of_the_distance_before,
+        (ROOT / "examples/t5_bias.attn").read_text(encoding="utf-8"),
+        ON_GPU,
+    ),
+    (catalogue_rare.told_by_more_than_the_distance, FOLDED, ON_GPU),
+    (catalogue_rare.few_beside_four, (ROOT / "examples/gqa.attn").read_text(encoding="utf-8"), ON_CPU),
 )
 
 
-@pytest.mark.parametrize(("mutant", "text"), RARE, ids=lambda given: getattr(given, "name", ""))
+@pytest.mark.parametrize(("mutant", "text", "form"), RARE, ids=lambda given: getattr(given, "name", ""))
 def test_a_pass_with_little_work_that_is_wrong_is_named(
-    mutant: Mutant, text: str, monkeypatch: pytest.MonkeyPatch
+    mutant: Mutant, text: str, form: Form, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = Case.make(check(Source(text, "shown.attn")), seed=3)
-    check_stages([case], form=Form("triton", 4, 3))
+    check_stages([case], form=form)
     mutant.patch(monkeypatch)
     with pytest.raises(Disagreement) as caught:
-        check_stages([case], form=Form("triton", 4, 3))
+        check_stages([case], form=form)
     assert {caught.value.stage} == mutant.blame
 
 

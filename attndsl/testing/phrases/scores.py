@@ -9,6 +9,8 @@ scoring
     2 | {product} * w + {bias}
     tanh({product} / 3.0) * 2.0 - {slope} * abs(i - j)
     {product} - exp2(-8.0 * (h + 1) / H) * abs(j - i)
+    2 | {product} / sqrt(D) - {slope} * (i - j)
+    3 | temper[] * tanh({product} / 3.0)
     (if {atom} then {product} else {bias})
     5 | {product} / sqrt(D) + {curve}
     -{product} * rsqrt(D + 1.0)
