@@ -57,13 +57,12 @@ H100), of bf16, roles took so much of the time of the plain form of 32 x 4 heads
 | --- | --- | --- | --- | --- |
 | 128 features: no mask, causal | 0.75 | 0.75, 0.72 | 0.69, 0.73 | 0.79, 0.85 |
 | a window, grouped heads | 0.75 | 0.81, 0.77 | 0.91, 0.84 | 1.08, 0.96 |
-| ALiBi, sigmoid | 1.1, 1.25 | 0.76, 0.71 | 0.80, 0.72 | 0.88, 0.86 |
+| ALiBi, sigmoid | 0.8, 1.25 | 0.63, 0.71 | 0.69, 0.72 | 0.78, 0.86 |
 | 64 features: no mask, causal | 1.5 | 0.96, 0.80 | 0.97, 0.82 | 1.05, 0.93 |
 | a window, grouped heads | 1.5 | 0.88, 0.82 | 1.00, 0.92 | 1.25, 1.08 |
-| ALiBi | 2.1 | 0.91 | 1.02 | 1.13 |
+| ALiBi | 1.6 | 0.88 | 0.95 | 1.03 |
 | sigmoid | 2.5 | 0.98 | 1.02 | 1.16 |
 | 32 features: no mask, causal | 3 | 0.99, 1.00 | 1.03, 1.09 | 1.14, 1.24 |
-| ALiBi | 4.3 | 1.04 | 1.17 | 1.33 |
 """
 
 
