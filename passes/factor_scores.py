@@ -10,11 +10,13 @@ roles 1.00 and 0.86), a cap of scores 0.95 to 0.98 (without 1.02 to 1.06).
 Before:
 
     spec.tensor @x "input" "f32" ["M", "N"]
-    spec.tensor @o "output" "f32" ["M"]
+    spec.tensor @y "input" "f32" ["N", "16"]
+    spec.tensor @o "output" "f32" ["M", "16"]
     spec.parameter @slope f32
     tile.kernel @k {
       %rows = arith.constant 16 : index
       %zero = arith.constant 0 : index
+      %none = arith.constant 0.000000e+00 : f32
       %low = arith.constant 0xff800000 : f32
       %half = arith.constant 5.000000e-01 : f32
       %M = spec.dim "M"
@@ -22,8 +24,10 @@ Before:
       %slope = spec.param "slope" : f32
       %i0 = tile.program "i" to %M step %rows
       %i = tile.range "i" from %i0 to %M size %rows
+      %d = tile.range "d" from %zero to %rows size %rows
       %m = tile.broadcast %low over(%i) : f32 to f32
-      %largest = tile.loop %j0 = %zero to %N step %rows iter_args(%m_1 = %m) -> (f32) {
+      %acc = tile.broadcast %none over(%i, %d) : f32 to f32
+      %last, %sum = tile.loop %j0 = %zero to %N step %rows iter_args(%m_1 = %m, %acc_1 = %acc) -> (f32, f32) {
         %j = tile.range "j" from %j0 to %N size %rows
         %v = tile.load @x[%i, %j] : f32
         %s = arith.mulf %v, %half : f32
@@ -35,21 +39,27 @@ Before:
         %m_new = arith.maximumf %m_1, %t : f32
         %less = arith.subf %score, %m_new : f32
         %p = math.exp2 %less : f32
-        %l = tile.sum %p over %j : f32 to f32
-        %sum = arith.addf %m_new, %l : f32
-        tile.yield %sum : f32
+        %y = tile.load @y[%j, %d] : f32
+        %part = tile.dot %p, %y over %j : f32
+        %old = arith.subf %m_1, %m_new : f32
+        %alpha = math.exp2 %old : f32
+        %kept = arith.mulf %acc_1, %alpha : f32
+        %acc_2 = arith.addf %kept, %part : f32
+        tile.yield %m_new, %acc_2 : f32, f32
       }
-      tile.store @o[%i] = %largest : f32
+      tile.store @o[%i, %d] = %sum : f32
     }
 
 After:
 
     spec.tensor @x "input" "f32" ["M", "N"]
-    spec.tensor @o "output" "f32" ["M"]
+    spec.tensor @y "input" "f32" ["N", "16"]
+    spec.tensor @o "output" "f32" ["M", "16"]
     spec.parameter @slope f32
     tile.kernel @k {
       %rows = arith.constant 16 : index
       %zero = arith.constant 0 : index
+      %none = arith.constant 0.000000e+00 : f32
       %low = arith.constant 0xff800000 : f32
       %half = arith.constant 5.000000e-01 : f32
       %M = spec.dim "M"
@@ -57,9 +67,11 @@ After:
       %slope = spec.param "slope" : f32
       %i0 = tile.program "i" to %M step %rows
       %i = tile.range "i" from %i0 to %M size %rows
+      %d = tile.range "d" from %zero to %rows size %rows
       %m = tile.broadcast %low over(%i) : f32 to f32
+      %acc = tile.broadcast %none over(%i, %d) : f32 to f32
       %scale = arith.divf %slope, %half : f32
-      %largest = tile.loop %j0 = %zero to %N step %rows iter_args(%m_1 = %m) -> (f32) {
+      %last, %sum = tile.loop %j0 = %zero to %N step %rows iter_args(%m_1 = %m, %acc_1 = %acc) -> (f32, f32) {
         %j = tile.range "j" from %j0 to %N size %rows
         %v = tile.load @x[%i, %j] : f32
         %0 = arith.subi %j, %j0 : index
@@ -79,16 +91,24 @@ After:
         %10 = arith.mulf %score, %half : f32
         %less = arith.subf %10, %shift : f32
         %p = math.exp2 %less : f32
-        %l = tile.sum %p over %j : f32 to f32
-        %sum = arith.addf %m_new, %l : f32
-        tile.yield %sum : f32
+        %y = tile.load @y[%j, %d] : f32
+        %part = tile.dot %p, %y over %j : f32
+        %old = arith.subf %m_1, %m_new : f32
+        %alpha = math.exp2 %old : f32
+        %kept = arith.mulf %acc_1, %alpha : f32
+        %acc_2 = arith.addf %kept, %part : f32
+        tile.yield %m_new, %acc_2 : f32, f32
       }
-      tile.store @o[%i] = %largest : f32
+      tile.store @o[%i, %d] = %sum : f32
     }
 
 A cap, `c tanh(x / c)`, is a factor whose sign no compiler knows: an odd function gives it to what it is of, and what is
 left is not negative. What a row does not see is minus infinity, which no factor may make a NaN: it is no less than the
 least normal number.
+
+A slope is divided by a factor that is known and of moderate size alone: a capped score of next to nothing beside a
+distance would send that beyond all floats. And weights are those of a product: where a row sees no key, and its term is
+no number or beyond floats, its sums are no numbers either, and are computed key by key.
 
 Requires: gather-scales, which makes one factor of several. Ensures: scores that go elsewhere than to a maximum and to a
 difference with a number of their row are as they were. Exactness: reassociates what scores are made of. Idempotent.
@@ -104,6 +124,7 @@ from math import inf
 from attndsl.ir import spec, tile
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.exactness import Exactness
+from attndsl.ir.meaning import predicate
 from attndsl.ir.polynomial import Facts
 from attndsl.ir.rewrite import constant, constant_op, copy_at, insert_before, remove_dead, replace
 from attndsl.ir.statements import of_kind
@@ -114,6 +135,9 @@ ODD = (math.TanhOp, math.ErfOp, math.SinOp)
 
 LEAST_SCALE = 2.0**-126
 """The least normal number of f32: minus infinity times it is minus infinity, and a capped score next to nothing."""
+
+USUAL_SCALES = 2.0**-32, 2.0**32
+"""Factors by which a slope may be divided: by a smaller one it would leave the range of floats within a tile."""
 
 Signed = tuple[SSAValue, bool]
 """A term of a sum, and whether it is subtracted."""
@@ -165,14 +189,20 @@ class _Scores:
         at = whole.owner
         if largest.over is not self.keys.result or not exponents or not isinstance(at, Operation):
             return
-        if not all(_is_exponent(op, largest) for op in exponents) or not (select is None or whole.has_one_use()):
+        if not all(_is_exponent(op, largest) and self.is_summed(op) for op in exponents):
             return
-        terms = list(_terms(whole))
-        common = [term for term in terms if self.is_common(term[0])]
-        distances = [found for term in terms if (found := self.distance(*term)) is not None]
-        others = [term for term in terms if not self.is_common(term[0]) and self.distance(*term) is None]
-        scaled = self.scaled(others[0], at) if len(others) == 1 else None
-        if not others or (scaled is None and len(others) == len(terms)):
+        if select is not None and not whole.has_one_use():
+            return
+        common, distances, others = list[Signed](), list[_Away](), list[Signed]()
+        for value, negative in _terms(whole):
+            if self.is_common(value):
+                common.append((value, negative))
+            elif (found := self.distance(value, negative)) is not None:
+                distances.append(found)
+            else:
+                others.append((value, negative))
+        scaled = self.scaled(others[0], bool(distances), at) if len(others) == 1 else None
+        if not others or not (scaled or common or distances):
             return
         score, scale = scaled or (_sum(others, at), None)
         for each in distances:
@@ -182,6 +212,20 @@ class _Scores:
         if select is not None:
             score = insert_before(select, arith.SelectOp(select.cond, score, select.rhs), seen.name_hint)
         _write(largest, exponents, score, scale, _sum(common, at) if common else None)
+
+    def is_summed(self, exponent: Operation) -> bool:
+        """Whether weights are summed up by a product: what is no number there is found, and computed key by key.
+
+        A row that sees no key may have a term in common that is no number, or a distance beyond all floats.
+        """
+        waiting, known = [exponent], {exponent}
+        while waiting:
+            users = {use.operation for result in waiting.pop().results for use in result.uses} - known
+            if any(isinstance(op, tile.DotOp) and op.over is self.keys.result for op in users):
+                return True
+            known |= users
+            waiting += [op for op in users if op.results and self.keys.result in self.axes(op.results[0])]
+        return False
 
     def is_common(self, value: SSAValue) -> bool:
         """Whether all keys of a row have a number in common."""
@@ -201,21 +245,25 @@ class _Scores:
         polynomial = self.facts.of(distance)
         steps = polynomial.get((self.keys.result,), 0)
         rest = [v for monomial in polynomial if monomial != (self.keys.result,) for v in monomial]
-        place = {(self.keys.result,): steps, (self.keys.start,): -steps}
-        if abs(steps) != 1 or not all(map(self.is_common, rest)) or polynomial == place:
+        from_first = {(self.keys.result,): steps, (self.keys.start,): -steps}  # nothing is left to take out
+        if abs(steps) != 1 or not all(map(self.is_common, rest)) or polynomial == from_first:
             return None
         return _Away(distance, tuple(f for f in factors if f is not places[0]), negative, steps < 0)
 
-    def scaled(self, term: Signed, at: Operation) -> tuple[SSAValue, SSAValue] | None:
-        """A term without the factor that no key changes, and that factor, which is positive."""
+    def scaled(self, term: Signed, divides: bool, at: Operation) -> tuple[SSAValue, SSAValue] | None:
+        """A term without the factor that no key changes, and that factor, which is positive.
+
+        Where it `divides` slopes it is a number that is known, and neither large nor small.
+        """
         value, negative = term
         op = value.owner
-        if negative or not isinstance(op, arith.MulfOp):
+        if negative or not isinstance(op, arith.MulfOp) or not self.is_scale(op.rhs):
             return None
-        if (constant(op.rhs) or 0) > 0:
+        least, most = USUAL_SCALES
+        if least <= (constant(op.rhs) or 0) <= most:
             return op.lhs, op.rhs
         function = op.lhs.owner
-        if not isinstance(function, ODD) or not op.lhs.has_one_use() or not self.is_scale(op.rhs):
+        if divides or not isinstance(function, ODD) or not op.lhs.has_one_use():
             return None
         inner = function.operands[0].owner
         if not isinstance(inner, arith.MulfOp) or not self.is_scale(inner.rhs):
@@ -223,8 +271,8 @@ class _Scores:
         type_ = value.type
         below = self.before(arith.CmpfOp(op.rhs, self.before(constant_op(0.0, type_)), "olt"))
         turned = self.before(arith.SelectOp(below, self.before(arith.NegfOp(inner.rhs)), inner.rhs), "scale")
-        least = self.before(constant_op(LEAST_SCALE, type_))
-        scale = self.before(arith.MaximumfOp(self.before(math.AbsFOp(op.rhs)), least), "scale")
+        normal = self.before(constant_op(LEAST_SCALE, type_))
+        scale = self.before(arith.MaximumfOp(self.before(math.AbsFOp(op.rhs)), normal), "scale")
         product = insert_before(at, arith.MulfOp(inner.lhs, turned))
         return insert_before(at, function.clone({inner.result: product})), scale
 
@@ -295,6 +343,9 @@ def _is_exponent(op: Operation, largest: tile.MaxOp) -> bool:
         return False
     shift = op.rhs.owner
     if isinstance(shift, arith.SelectOp) and constant(shift.lhs) == 0:
+        nothing = shift.cond.owner
+        if not isinstance(nothing, arith.CmpfOp) or predicate(nothing) != "oeq" or nothing.lhs is not shift.rhs:
+            return False
         shift = shift.rhs.owner
     return isinstance(shift, arith.MaximumfOp) and largest.result in shift.operands
 

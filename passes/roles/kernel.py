@@ -577,7 +577,7 @@ class RolesKernel(TurnedBuilder):
     def _folded(self) -> list[Operation]:
         """The operations of a turn between its products, but for what only some tiles, or some roles, need."""
         found, loop = self.found, self.found.folded
-        outer: set[Operation] = {*found.joined, *found.tested, *found.placed, *self._before_axis()}
+        outer: set[Operation] = {*found.joined, *found.tested, *found.placed}
         given = [each.value for each in found.beside]
         for value in (*given, *(each.box.value for each in found.products)):
             outer |= {value.owner} if isinstance(value.owner, Operation) else set()
@@ -586,8 +586,9 @@ class RolesKernel(TurnedBuilder):
         for each in found.summing:
             outer |= {each.added, *(v.owner for v in each.added.operands if isinstance(v.owner, Operation))}
         outer |= {op for op in (loop.axis, loop.outer, loop.end) if op is not None}
-        ops = (op for op in loop.body.block.ops if op not in outer)
-        return [op for op in ops if not isinstance(op, tile.STATEMENTS)]
+        ops = [op for op in loop.body.block.ops if op not in outer and not isinstance(op, tile.STATEMENTS)]
+        before = self._before_axis(ops)
+        return [op for op in ops if op not in before]
 
     def _fold_one(self, op: Operation, turn: SSAValue, full: bool | None, views: Mapping[SSAValue, ViewOp]) -> None:
         """One of these; what it takes of `views` is read where it is needed, not to lie in registers before."""
@@ -606,16 +607,21 @@ class RolesKernel(TurnedBuilder):
         else:
             self._clone(op)
 
-    def _before_axis(self) -> set[Operation]:
-        """The operations of a turn that say where its tile begins, and ends."""
+    def _before_axis(self, ops: Sequence[Operation]) -> set[Operation]:
+        """Those operations of a turn that say where its tile begins, and ends, and nothing that the others take."""
         loop = self.found.folded
         assert loop.axis is not None
-        variable, body = loop.body.block.args[0], list(loop.body.block.ops)
         found: set[Operation] = set()
-        for op in body:
-            made = [v for v in op.operands if v is variable or v.owner in found or v is loop.axis.start]
+        for op in loop.body.block.ops:
+            made = [v for v in op.operands if v is loop.body.block.args[0] or v.owner in found or v is loop.axis.start]
             if made and op.results and not any(self.axes(result) for result in op.results):
                 found.add(op)
+        waiting = [op for op in ops if op not in found]
+        while waiting:
+            made_of = {v.owner for v in waiting.pop().operands if v is not loop.axis.start}
+            taken = [op for op in found if op in made_of]
+            found -= {*taken}
+            waiting += taken
         return found
 
     def _mask(self, op: arith.SelectOp, turn: SSAValue, full: bool | None) -> None:

@@ -382,6 +382,17 @@ ARGMAX = """attention places() {{
 }}"""
 
 
+def test_scores_may_rest_on_where_their_tile_begins() -> None:
+    """A distance to the tile's first key is made of where that is by numbers without axes: no part of its place."""
+    text = (EXAMPLES / "alibi.attn").read_text(encoding="utf-8").replace("(p - j)", "(j - i + N - M)")
+    spec = check(Source(text, "alibi.attn"))
+    module = lower(spec, types_with(spec, "bf16"), "triton", sizes_of(spec, 16), "cuda:90")[0]
+    AssignRoles(rows=2, keys=4).apply(context(), module)
+    module.verify()
+    for rows, keys in EXTENTS:
+        agree(module, spec, "bf16", {"M": rows, "N": keys}, seed=rows)
+
+
 def unknown(source: str) -> set[str]:
     """The names that functions of a file use, and neither they nor the file know."""
     tree = ast.parse(source)

@@ -17,6 +17,7 @@
 // CHECK: arith.subf %[[CX]], %m_new
 spec.tensor @x "input" "f32" ["M", "N"]
 spec.tensor @c "input" "f32" []
+spec.tensor @y "input" "f32" ["N"]
 spec.tensor @o "output" "f32" ["M"]
 spec.tensor @o2 "output" "f32" ["M"]
 tile.kernel @cap {
@@ -41,7 +42,8 @@ tile.kernel @cap {
     %m_new = arith.maximumf %m_1, %t : f32
     %less = arith.subf %score, %m_new : f32
     %p = math.exp2 %less : f32
-    %part = tile.sum %p over %j : f32 to f32
+    %y = tile.load @y[%j] : f32
+    %part = tile.dot %p, %y over %j : f32
     %next = arith.addf %m_new, %part : f32
     tile.yield %next : f32
   }
@@ -82,7 +84,8 @@ tile.kernel @not_odd {
     %less_1 = arith.subf %score_1, %m_2 : f32
     %p_1 = math.exp2 %less_1 : f32
     %both = arith.mulf %p, %p_1 : f32
-    %part = tile.sum %both over %j : f32 to f32
+    %y = tile.load @y[%j] : f32
+    %part = tile.dot %both, %y over %j : f32
     %next = arith.addf %m_2, %part : f32
     tile.yield %next : f32
   }

@@ -24,6 +24,7 @@
 // CHECK: arith.subf %[[CX]], %[[SHIFT]]
 spec.tensor @x "input" "f32" ["M", "N"]
 spec.tensor @s "input" "f32" ["M"]
+spec.tensor @y "input" "f32" ["N"]
 spec.tensor @o "output" "f32" ["M"]
 spec.tensor @o2 "output" "f32" ["M"]
 spec.tensor @o3 "output" "f32" ["M"]
@@ -58,7 +59,8 @@ tile.kernel @signs {
     %shift = arith.select %empty, %none, %m_new : f32
     %less = arith.subf %seen, %shift : f32
     %p = math.exp2 %less : f32
-    %part = tile.sum %p over %j : f32 to f32
+    %y = tile.load @y[%j] : f32
+    %part = tile.dot %p, %y over %j : f32
     %old = arith.subf %m_1, %shift : f32
     %alpha = math.exp2 %old : f32
     %kept = arith.mulf %l_1, %alpha : f32
@@ -97,7 +99,8 @@ tile.kernel @no_factor {
     %m_new = arith.maximumf %m_1, %t : f32
     %less = arith.subf %score, %m_new : f32
     %p = math.exp2 %less : f32
-    %part = tile.sum %p over %j : f32 to f32
+    %y = tile.load @y[%j] : f32
+    %part = tile.dot %p, %y over %j : f32
     %next = arith.addf %m_new, %part : f32
     tile.yield %next : f32
   }
@@ -144,7 +147,8 @@ tile.kernel @others {
     %p_2 = math.exp2 %less_2 : f32
     %both = arith.mulf %p, %p_2 : f32
     %again = arith.mulf %both, %b : f32
-    %part = tile.sum %again over %j : f32 to f32
+    %y = tile.load @y[%j] : f32
+    %part = tile.dot %again, %y over %j : f32
     %next = arith.addf %m_2, %part : f32
     tile.yield %next : f32
   }
