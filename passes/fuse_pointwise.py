@@ -205,6 +205,8 @@ class _Tiles:
             here = [user for user in users if user.parent is block]
             if not here or not all(type(user) in VECTORISED for user in here):
                 continue
+            if any(tile.into_of(value) is not None for value in op.operands):
+                continue  # what it compares may be written over before the branch
             for branch in dict.fromkeys(user.parent for user in users if user not in here):
                 assert branch is not None and branch.first_op is not None
                 own = insert_before(branch.first_op, op.clone(), op.results[0].name_hint)

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from attndsl.backends.numpy.prelude import PRELUDE
+from attndsl.checking.check import check
 from attndsl.driver.compile import compile_spec
+from attndsl.syntax.source import Source
 from attndsl.testing import Case
 from attndsl.testing.stages import Form, Program, check_stages
 
@@ -44,6 +46,29 @@ def test_each_loop_agrees(name: str, spec_of: Any) -> None:
     seen: list[str] = []
     check_stages([Case.make(spec, seed=1)], form=Form(machine=MACHINE), seen=seen)
     assert "fuse-pointwise" in seen
+
+
+COMPARED = """attention compared {
+    dims H, M, N, E
+    input  x : f32[M, N]
+    input  w : f32[H]
+    input  v : f32[H, N, E]
+    output o : f32[H, M, E]
+    output s : f32[H, M, E]
+    each h in H, i in M
+    over j in N
+    mask = x[i,j] * w[h] <= 0.0
+    o[h,i,:] = softmax(0.1 * j, mask) . v[h,j,:]
+    s[h,i,:] = sum(v[h,j,:], mask)
+}"""
+
+
+def test_what_a_mask_compares_is_there_where_a_branch_asks_again() -> None:
+    """Weights are written over it: what is left out of a product that is not finite was another's."""
+    spec = check(Source(COMPARED, "compared.attn"))
+    case = Case.make(spec, dims={"H": 1, "M": 4, "N": 7, "E": 2}, seed=1)
+    case.arrays["v"][0, 3] = np.nan
+    check_stages([case], form=Form(machine=MACHINE))
 
 
 @pytest.mark.parametrize("name", ["gqa", "document_mask"])
