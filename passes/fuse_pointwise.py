@@ -74,7 +74,7 @@ After:
 A chain ends where a product needs it, or something is written into a home. What takes a sum of the chain and is no part
 of it follows it. Where a part of a tile is masked (`mask-edges`), that is a pass over this part, and over no condition.
 Nor is a condition of few operations stored that a chain has for all heads, and some branch that is seldom taken for
-itself.
+itself: unless what it compares lies in a home, where something else may lie by then.
 Operations whose loops no compiler makes vector instructions of stay alone, as a logarithm, and so do
 reductions along the axis in which numbers lie side by side: in a loop each would wait for the one before. Of numbers in
 f64 the exponential would lose digits. What `tile.present` and its like say of operations that are fused is left out:
@@ -206,7 +206,7 @@ class _Tiles:
             if not here or not all(type(user) in VECTORISED for user in here):
                 continue
             if any(tile.into_of(value) is not None for value in op.operands):
-                continue  # what it compares may be written over before the branch
+                continue  # homes were assigned before: what it compares is written over where nothing else reads it
             for branch in dict.fromkeys(user.parent for user in users if user not in here):
                 assert branch is not None and branch.first_op is not None
                 own = insert_before(branch.first_op, op.clone(), op.results[0].name_hint)
