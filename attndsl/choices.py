@@ -21,3 +21,6 @@ ROLES = "ROLES"
 
 LEAST_KEYS = "LEAST_KEYS"
 """The keys from which on a launch gives them roles by itself."""
+
+LEAST_ROUNDS = "LEAST_ROUNDS"
+"""How many tiles of rows of so many keys each processor must have to do then."""

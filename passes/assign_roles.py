@@ -298,7 +298,8 @@ end before their tensor and nothing looks for NaN behind them, values there are 
 What is scheduled as the plain kernel goes with the other, too, in its tiles. What stands before the loops and is the
 same for all rows is computed before the roles. Which kernels are taken, and by what rule tiles are made,
 `attndsl.ir.analyses.roled` says; others stay alone. Where `attndsl.ir.analyses.roles_gain` finds that it pays, the
-kernel has a schedule, `{"ROLES" = 1, "LEAST_KEYS" = 512}`, say, so that a launch of so many keys may take it by itself;
+kernel has a schedule, `{"ROLES" = 1, "LEAST_KEYS" = 128, "LEAST_ROUNDS" = 3}`, say, so that a launch of so many keys,
+and of as much to do for each processor as so many tiles of rows with these, may take it by itself;
 one without is for calls that ask for it.
 
 Requires: choose-index-width, and all before. Exactness: reassociates. Idempotent.
@@ -309,11 +310,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from attndsl.choices import KEYS, LEAST_KEYS, ROLES, ROWS
+from attndsl.choices import KEYS, LEAST_KEYS, LEAST_ROUNDS, ROLES, ROWS
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.role_parts import ROWS_OF_A_CONSUMER, NoRoles, Roled
 from attndsl.ir.analyses.roled import roled
-from attndsl.ir.analyses.roles_gain import NoGain, least_keys
+from attndsl.ir.analyses.roles_gain import NoGain, enough_for
 from attndsl.ir.carried import remove_unneeded
 from attndsl.ir.exactness import Exactness
 from attndsl.ir.rewrite import copied, index_constant, insert_before
@@ -446,9 +447,10 @@ def _touched(kernels: Sequence[tile.KernelOp]) -> set[str]:
 def _schedules(found: Roled) -> ArrayAttr[DictionaryAttr] | None:
     """How a launch takes a kernel with roles by itself; None where only one does that asks for it."""
     try:
-        chosen = {ROLES: 1, LEAST_KEYS: least_keys(found)}
+        enough = enough_for(found)
     except NoGain:
         return None
+    chosen = {ROLES: 1, LEAST_KEYS: enough.keys, LEAST_ROUNDS: enough.rounds}
     return ArrayAttr([DictionaryAttr({name: IntegerAttr.from_index_int_value(n) for name, n in chosen.items()})])
 
 

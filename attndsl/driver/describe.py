@@ -8,7 +8,7 @@ from attndsl.ir.analyses.looks import found_before
 from attndsl.ir.analyses.role_loads import tensors_of
 from attndsl.ir.analyses.role_parts import NoRoles, features_of
 from attndsl.ir.analyses.roled import roled
-from attndsl.ir.analyses.roles_gain import NoGain, least_keys
+from attndsl.ir.analyses.roles_gain import NoGain, enough_for
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.extents import extent_text
 from attndsl.ir.forms import kernels_beside
@@ -70,8 +70,10 @@ def _roles(kernel: tile.KernelOp) -> str:
     except NoRoles as reason:
         return f"none: {reason}"
     try:
-        least = least_keys(found)
-        taken = "where a launch can" if found.rows.bound is not None else f"where a launch can, from {least} keys on"
+        taken, least = "where a launch can", enough_for(found)
+        if found.rows.bound is None:
+            taken += f", from {least.keys} keys on"
+            taken += f" and {least.rounds} tiles of rows with so many for each processor" if least.rounds else ""
     except NoGain as lost:
         taken = f"{ONLY_ASKED}, since {lost}"
     folding = f"{found.consumers} groups of four fold {found.part_rows} rows each"

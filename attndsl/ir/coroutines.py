@@ -398,7 +398,10 @@ class _Role:
             end = run.scalar(op.end)
             there = [n for n, value in enumerate(last) if value < end]
             if rank < ahead + beside * len(there):
-                more, digit = divmod(rank - ahead, len(there))
+                if beside * len(there) <= op.abreast.value.data:
+                    digit, more = divmod(rank - ahead, beside)
+                else:
+                    more, digit = divmod(rank - ahead, len(there))
                 return (place * beside + more) * len(last) + there[digit], place, ahead
             place, ahead = place + 1, ahead + beside * len(there)
         return grid.size, place, ahead
@@ -440,10 +443,19 @@ class _Role:
         sizes, inside, places = self.box(boxes, self.copied(boxes), op.start)
         element = boxes.declaration.element.data
         tile_ = np.broadcast_to(self.run.values[op.value].along(tuple(op.axes)), list(boxes.box.values()))
-        stored = decode(as_stored(tile_, element), element).reshape([sizes[axis] for axis in boxes.order])
-        stored = stored.transpose(np.argsort(boxes.order))
         array = self.run.arrays[boxes.tensor.string_value()]
-        array[places] = stored[inside] if op.adds is None else array[places] + stored[inside]
+        kept = np.full(tile_.shape, True)
+        if op.rows is not None and op.below is not None:
+            kept[max(0, self.run.scalar(op.rows)) :] = False
+            if self.run.scalar(op.below) != array.shape[next(iter(boxes.box))]:
+                raise RolesFail(f"{self.name} takes {boxes.tensor.string_value()} to end elsewhere than it does")
+
+        def as_it_lies(tile: Array) -> Array:
+            laid_out = tile.reshape([sizes[axis] for axis in boxes.order])
+            return laid_out.transpose(np.argsort(boxes.order))[inside]
+
+        stored, before = as_it_lies(decode(as_stored(tile_, element), element)), array[places]
+        array[places] = np.where(as_it_lies(kept), stored if op.adds is None else before + stored, before)
 
     def copied(self, boxes: BoxesOp) -> Mapping[int, int]:
         """How long a box of some rows, or of a piece of keys, is along each axis."""

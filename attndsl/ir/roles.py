@@ -188,6 +188,8 @@ class PutOp(StageOp):
 
     One that `adds` adds it to what the tensor holds, each element at once, as all do that add to it.
     Before that it waits until what lay in the stage has been copied. What lies outside of the tensor is not written.
+    Where data say how many rows there are, only the first so many are copied, the others being those of other tiles:
+    `rows`, at places `below` the extent of their axis, which whoever copies them one by one asks for.
     A stage within a ring may be filled again only when what was put there has been copied: its release waits for that.
     """
 
@@ -195,11 +197,13 @@ class PutOp(StageOp):
     value = operand_def(Float)
     axes = var_operand_def(IndexType)
     start = var_operand_def(IndexType)
+    rows = opt_operand_def(IndexType)
+    below = opt_operand_def(IndexType)
     adds = opt_prop_def(UnitAttr)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
-        "$ring `[` $stage `]` $value `over` `(` $axes `)` (`adds` $adds^)? `to` `(` $start `)` attr-dict"
-        " `:` type($value)"
+        "$ring `[` $stage `]` $value `over` `(` $axes `)` (`adds` $adds^)? `to` `(` $start `)`"
+        " (`rows` $rows^ `below` $below)? attr-dict `:` type($value)"
     )
 
     def __init__(
@@ -210,9 +214,11 @@ class PutOp(StageOp):
         axes: Sequence[SSAValue],
         start: Sequence[SSAValue],
         adds: bool = False,
+        most: tuple[SSAValue, SSAValue] | None = None,
     ) -> None:
         properties = {"ring": SymbolRefAttr(outbox), "adds": UnitAttr() if adds else None}
-        super().__init__(properties=properties, operands=[value, axes, start, stage])
+        rows, below = most or (None, None)
+        super().__init__(properties=properties, operands=[value, axes, start, rows, below, stage])
 
     @property
     def outbox(self) -> OutboxOp:
@@ -225,6 +231,10 @@ class PutOp(StageOp):
         super().verify_()
         if len(self.start) != len(self.outbox.declaration.shape) or len(self.axes) != 2:
             raise VerifyException("says where its box begins along each axis of the tensor, and the axes of its tile")
+        if (self.rows is None) != (self.below is None):
+            raise VerifyException("says of how many rows it copies below which place they lie")
+        if self.rows is not None and (self.adds is not None or self.outbox.within is not None):
+            raise VerifyException("copies all rows, where it adds, or where its outbox lies within a ring")
         for axis in self.axes:
             verify_axis(axis)
 

@@ -142,6 +142,9 @@ class SeekOp(OfProgramsOp):
     `ends` gives that end, `roles.ends`, for the values of the first program variables, all that it rests on. A seek
     begins at `place`, a number of these values in their order, ahead of which lie `ahead` tiles, none of them of this
     rank or a later one; and gives where it ended. Beyond the last tile it gives a number at which there is none.
+
+    The variables between, heads say, have as many tiles each. Where all those of a place are no more than `abreast`,
+    all of these have their first tiles, then all their second ones, and so on; else one has all its tiles first.
     """
 
     name = "roles.seek"
@@ -151,14 +154,18 @@ class SeekOp(OfProgramsOp):
     number = result_def(IndexType)
     found = result_def(IndexType)
     passed = result_def(IndexType)
+    abreast = prop_def(IntegerAttr[IndexType])
     ends = region_def("single_block")
-    assembly_format = "$rank `from` `(` $place `,` $ahead `)` `of` `(` $variables `)` `ends` $ends attr-dict"
+    assembly_format = (
+        "$rank `from` `(` $place `,` $ahead `)` `of` `(` $variables `)` `abreast` $abreast `ends` $ends attr-dict"
+    )
 
     def __init__(
-        self, rank: SSAValue, place: SSAValue, ahead: SSAValue, variables: Sequence[SSAValue], by: int
+        self, rank: SSAValue, place: SSAValue, ahead: SSAValue, variables: Sequence[SSAValue], by: int, abreast: int
     ) -> None:
         super().__init__(
             operands=[rank, place, ahead, variables],
+            properties={"abreast": IntegerAttr(abreast, index)},
             result_types=[index] * 3,
             regions=[Region(Block(arg_types=[index] * by))],
         )

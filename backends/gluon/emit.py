@@ -25,6 +25,7 @@ from attndsl.backends.gluon.helpers import (
     PIECES,
     SECTIONS,
     SHARED,
+    STORE_ROWS,
     TANH,
 )
 from attndsl.backends.gluon.legal import LEGAL
@@ -96,6 +97,7 @@ def emit(module: ModuleOp, source: str = "") -> str:
     if not any(kernel.form == IN_ROLES for kernel in kernels):
         return emit_with(module, source, axes, TritonKernel, remarks)
     ops = list(module.walk())
+    ending = any(isinstance(op, roles.PutOp) and op.rows is not None for op in ops)
     told = any(isinstance(op, walks.RunOp) or (isinstance(op, walks.TurnsOp) and op.alike is not None) for op in ops)
     pieces = any(isinstance(op, RingOp) and op.pieces != op.box for op in ops)
     nan = any(isinstance(op, RingOp) and op.nan is not None for op in ops)
@@ -109,7 +111,8 @@ def emit(module: ModuleOp, source: str = "") -> str:
     sections = SECTIONS if any(isinstance(op, walks.SectionOp) for op in ops) else ""
     fused = any(kernel.instead is not None for kernel in kernels)
     functions = BOXES + (FUSED if fused else "") + (SHARED if shares else "") + (HEADS if heads else "") + descriptor
-    functions += (ALIKE if told else "") + (ANEW if anew else "") + sections + tanh + packs + clears
+    functions += (ALIKE if told or ending else "") + (ANEW if anew else "") + sections + tanh + packs + clears
+    functions += STORE_ROWS if ending else ""
     adds = any(isinstance(op, roles.PutOp) and op.adds is not None for op in ops)
     imports = IMPORTS + (PIECES if pieces else "") + (ADDS if adds else "")
     return emit_with(module, source, axes, _writer, imports + remarks, functions)
@@ -243,10 +246,13 @@ class GluonKernel(StagesWriter):
             self._line(op, f"{passes} = ({place} < {places}) & ({rank} >= {ahead} + {here})")
             self._line(op, f"{ahead} = gl.where({passes}, {ahead} + {here}, {ahead})")
             self._line(op, f"{place} = gl.where({passes}, {place} + 1, {place})")
-        more, digit, several = (self.names.fresh(name) for name in ("more", "digit", "several"))
-        self._line(op, f"{several} = gl.maximum({there}, 1)")
-        self._line(op, f"{more} = {place} * {_product(beside)} + ({rank} - {ahead}) // {several}")
-        self._line(op, f"{digit} = ({rank} - {ahead}) % {several}")
+        more, digit, several, first = (self.names.fresh(name) for name in ("more", "digit", "several", "first"))
+        # Of few tiles all heads, say, have their first ones before one has its second.
+        self._line(op, f"{first} = {_product([there, *beside])} <= {op.abreast.value.data}")
+        self._line(op, f"{several} = gl.where({first}, {_product(beside)}, gl.maximum({there}, 1))")
+        self._line(op, f"{more}, {digit} = ({rank} - {ahead}) // {several}, ({rank} - {ahead}) % {several}")
+        self._line(op, f"{more}, {digit} = gl.where({first}, {digit}, {more}), gl.where({first}, {more}, {digit})")
+        self._line(op, f"{more} += {place} * {_product(beside)}")
         if last.descending is not None:
             # The largest values are first, and those that there are last.
             self._line(op, f"{digit} += {self.counts[last]} - {there}")

@@ -42,11 +42,14 @@ _seen_as = getattr(gl.shared_memory_descriptor, "reinterpret", None) or gl.share
 
 BOXES = f'''
 
-def _roles_pay(rows, keys, least, tiles, device):
-    """Whether roles are faster: for more rows than one consumer has, so many keys, and tiles that leave few idle."""
+def _roles_pay(rows, keys, least, rounds, tiles, device):
+    """Whether roles are faster: for more rows than one consumer has, so many keys, and tiles that leave few idle.
+
+    Each processor has as much to do as so many rounds of tiles with the least keys.
+    """
     processors = _processors(device)
-    rounds = triton.cdiv(tiles, processors)
-    return rows >= {LEAST_ROWS} and keys >= least and tiles > {BUSY} * rounds * processors
+    busy = tiles > {BUSY} * triton.cdiv(tiles, processors) * processors
+    return rows >= {LEAST_ROWS} and keys >= least and busy and tiles * keys >= rounds * least * processors
 
 
 def _has_roles(asked, splits, pays, device, *tensors):
@@ -185,6 +188,21 @@ PACKED = '''
 def _packed(tile):
     """A tile of 16 bits, two numbers in each register: what two loops carry would be packed anew in each turn."""
     return gl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [tile], dtype=tile.dtype, is_pure=True, pack=2)
+'''
+
+STORE_ROWS = '''
+
+@gluon.jit
+def _store_rows(tile, rows, first, below, pointer, along, pack, across, step, layout: gl.constexpr):
+    """Stores the first so many rows of a tile in shared memory, `pack` of them at each place from `first` on.
+
+    Those at places outside of their tensor, before 0 or not below its end, are left out.
+    """
+    row = gl.arange(0, tile.shape[0], layout=gl.SliceLayout(1, layout))
+    column = gl.arange(0, tile.shape[1], layout=gl.SliceLayout(0, layout))
+    place = first + (row // pack).to(gl.int64)
+    at = pointer + (place * along + (row % pack).to(gl.int64) * across)[:, None] + column[None, :] * step
+    gl.store(at, tile.load(layout), mask=((row < rows) & (0 <= place) & (place < below))[:, None])
 '''
 
 CLEAR = '''

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from attndsl.backends.gluon.expressions import GluonExpressions, in_shared_memory, lasts, shared_layout
+from attndsl.backends.gpu.parameters import stride_names
 from attndsl.backends.text import Text
 from attndsl.backends.triton.emit import TritonKernel
 from attndsl.ir import gathers, roles, tile
@@ -26,6 +27,7 @@ from attndsl.ir.rings import (
 )
 from attndsl.ir.statements import operations
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith
+from attndsl.python_names import pointer_name
 
 GLUON_TYPES = {"f32": "gl.float32", "f16": "gl.float16", "bf16": "gl.bfloat16", "i8": "gl.int8", "u8": "gl.uint8"}
 
@@ -154,10 +156,37 @@ class StagesWriter(TritonKernel):
             self._line(op, f"tma.store_wait({_puts_beside(op) - 1})")
         stored = "" if element == "gl.float32" else f".to({element})"
         self._line(op, f"{stage}.store({self.text[op.value].within(9)}{stored})")
-        self._line(op, "fence_async_shared()")
         corner = self._corner([op.start[axis] for axis in op.outbox.order])
         begins = "_store_box(" if op.adds is None else "_add_box("
-        self._call(op, "", [begins, self.descriptors[op.outbox], corner, stage, ")"])
+        if op.rows is None:
+            self._line(op, "fence_async_shared()")
+            self._call(op, "", [begins, self.descriptors[op.outbox], corner, stage, ")"])
+            return
+        size, _ = op.outbox.box.values()
+        self._line(op, f"if _alike(({self.text[op.rows].within(9)}).to(gl.int32)) >= {size}:")
+        with self.out.indented():
+            self._line(op, "fence_async_shared()")
+            self._call(op, "", [begins, self.descriptors[op.outbox], corner, stage, ")"])
+        self.out.line("else:  # rows behind are those of other tiles")
+        with self.out.indented():
+            self._call(op, "", ["_store_rows(", stage, self._rows_of(op), ")"])
+
+    def _rows_of(self, op: roles.PutOp) -> str:
+        """Of how many rows which are stored, and where: at which places, of so many rows each, and by which steps."""
+        assert op.rows is not None and op.below is not None
+        outbox = op.outbox
+        tensor, (along, last), (_, columns) = outbox.declaration, outbox.box, outbox.box.values()
+        across = None if outbox.across is None else outbox.across.value.data
+        steps = stride_names(tensor)
+        others = [(place, step) for place, step in zip(op.start, steps, strict=True) if place is not op.start[along]]
+        corner = [f"{self.text[place].within(7)} * {step}" for place, step in others if constant(place) != 0]
+        begins = " + ".join([pointer_name(tensor.sym_name.data), *corner])
+        rows, first, below = (self.text[value].code for value in (op.rows, op.start[along], op.below))
+        pack = "1, 0"
+        if outbox.pack is not None and across is not None:
+            pack = f"{self.text[outbox.pack].within(9)}.to(gl.int32), {steps[across]}"
+        layout = self.text.layout("MEMORY", columns)
+        return f"{rows}, {first}, {below}, {begins}, {steps[along]}, {pack}, {steps[last]}, {layout}"
 
     def _release(self, op: roles.ReleaseOp) -> None:
         """Arrives at the barrier of a stage when what was read of it, or was put there, has left it."""
@@ -215,15 +244,16 @@ class StagesWriter(TritonKernel):
 def _puts_beside(op: roles.PutOp) -> int:
     """Of the copies that a role has begun, how many are as young as that of a stage which it fills anew, at least.
 
-    For each tile it fills all of its outboxes, each time in one order, or none; where one is filled in each turn, it
-    waits for all.
+    For each tile it fills all of its outboxes, each time in one order, or none; where one is filled in each turn, or of
+    which rows may be stored one by one, it waits for all.
     """
     role: Operation | None = op
     while not isinstance(role, roles.RoleOp):
         assert role is not None
         role = role.parent_op()
     puts = [each for each in operations(role) if isinstance(each, roles.PutOp) and each.outbox.within is None]
-    return 1 if any(isinstance(each.parent_op(), tile.LoopOp) for each in puts) else len(puts)
+    some = any(isinstance(each.parent_op(), tile.LoopOp) or each.rows is not None for each in puts)
+    return 1 if some else len(puts)
 
 
 def _is_number(value: SSAValue) -> bool:

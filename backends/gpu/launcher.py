@@ -18,7 +18,7 @@ from attndsl.backends.names import Names, leaf_name, python_text
 from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
 from attndsl.checking.spelling import PYTHON, Spelled
-from attndsl.choices import LEAST_KEYS
+from attndsl.choices import LEAST_KEYS, LEAST_ROUNDS
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.facts import Unsigned
 from attndsl.ir.analyses.widths import LARGEST_TILE
@@ -403,8 +403,12 @@ class Launcher:
             return "False"
         (schedule,) = schedules_of(launched.kernel)
         least, pays = str(schedule[LEAST_KEYS]), names.like("pays")
-        rule = "_shared_roles_pay" if shares else "_roles_pay"
-        self.out.listed(f"{pays} = {rule}(", [rows, keys or least, least, tiles, self.device], ")")
+        if shares:
+            self.out.listed(f"{pays} = _shared_roles_pay(", [rows, keys or least, least, tiles, self.device], ")")
+            return pays
+        rounds = "0" if keys is None else str(schedule[LEAST_ROUNDS])
+        given = [rows, keys or least, least, rounds, tiles, self.device]
+        self.out.listed(f"{pays} = _roles_pay(", given, ")")
         return pays
 
     def _pack(self, launched: Launched, named: Sequence[str]) -> bool:

@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from attndsl.ir import tile
-from attndsl.ir.analyses.role_parts import Box, Roled
+from attndsl.ir.analyses.role_boxes import Put
+from attndsl.ir.analyses.role_parts import Roled
 from attndsl.ir.analyses.role_shares import goes_on, states_of
 from attndsl.ir.rings import OutboxOp
 from attndsl.ir.roles import PutOp
@@ -27,7 +28,7 @@ class EndingsBuilder(SharesBuilder, ABC):
     number: SSAValue
     part: SSAValue
     own: SSAValue
-    outboxes: dict[tile.StoreOp, tuple[Box, OutboxOp]]
+    outboxes: dict[tile.StoreOp, tuple[Put, OutboxOp]]
 
     def _finish(self, state: Carried) -> None:
         """What follows the loops; a program whose rows see no key goes on with what they began with.
@@ -122,11 +123,15 @@ class EndingsBuilder(SharesBuilder, ABC):
         self.place = self.found.folded.location
         self.block, self.copies = outer, kept
 
-    def _put(self, store: tile.StoreOp, box: Box, outbox: OutboxOp) -> None:
+    def _put(self, store: tile.StoreOp, put: Put, outbox: OutboxOp) -> None:
         """Leaves what is stored to be copied: each consumer has a stage of its own."""
-        start = self._corner(box, self.own)
-        axes = [self.copies[self.found.row_axis.result], self.copies[box.features]]
-        self._add(PutOp(outbox.sym_name.data, self.part, self.copies[store.value], axes, start))
+        start, most = [self._fitting(place) for place in self._corner(put.box, self.own)], None
+        axes = [self.copies[self.found.row_axis.result], self.copies[put.box.features]]
+        if put.end is not None:
+            there = self._value(arith.SubiOp(self.copies[put.end.row], self.own))
+            rows = self._value(arith.MinSIOp(there, self._number(self.found.part_rows)))
+            most = rows, self.copies[put.end.place]
+        self._add(PutOp(outbox.sym_name.data, self.part, self.copies[store.value], axes, start, most=most))
 
     @abstractmethod
     def _tile(self, number: SSAValue) -> None:

@@ -13,7 +13,7 @@ from attndsl.backends.gpu.roles_rule import BUSY, LEAST_ROWS, LEAST_SHARED_ROWS
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.describe import ONLY_ASKED
 from attndsl.ir.analyses.roled import roled
-from attndsl.ir.analyses.roles_gain import NoGain, arithmetic_of, least_keys, products_of
+from attndsl.ir.analyses.roles_gain import Enough, NoGain, arithmetic_of, enough_for, products_of
 from attndsl.op.forms import HOPPER, form, launched
 
 from .test_roles import REFUSED, kernels, plain
@@ -72,10 +72,10 @@ def test_roles_pay_for_many_rows_and_keys() -> None:
     assert LEAST_ROWS % 4 == 1
     assert first(B=64, M=LEAST_ROWS // 4 + 1) == "roles"
     assert first(B=64, M=LEAST_ROWS // 4) == "whole"
-    assert first(N=512) == "roles"
-    assert first(N=511) == "whole"
-    assert first(N=1024, extent=64) == "roles"
-    assert first(N=1023, extent=64) == "whole", "turns of fewer features are shorter, beside what a tile begins with"
+    assert first(N=128) == "roles"
+    assert first(N=127) == "whole"
+    assert first(N=256, extent=64) == "roles"
+    assert first(N=255, extent=64) == "whole", "turns of fewer features are shorter, beside what a tile begins with"
     assert first(B=0) == first(M=0) == "split", "no program is enough for no splits"
     assert first({"SPLITS": 1}, B=0) == first({"SPLITS": 1}, M=0) == "whole"
 
@@ -86,6 +86,24 @@ def test_roles_pay_where_few_processors_have_nothing_to_do() -> None:
     for batches, expected in ((1, "whole"), (2, "whole"), (3, "whole"), (4, "whole"), (5, "roles"), (7, "roles")):
         # 8 of 10, 16 of 20, 24 of 30, 32 of 40, 40 of 40, 56 of 60
         assert first({"SPLITS": 1}, B=batches, M=32, processors=10) == expected, batches
+
+
+@pytest.mark.parametrize(
+    ("batches", "keys", "extent", "expected"),
+    [
+        (2, 191, 128, "whole"),
+        (2, 192, 128, "roles"),
+        (3, 128, 128, "roles"),
+        (7, 256, 64, "whole"),
+        (8, 256, 64, "roles"),
+        (2, 1024, 64, "roles"),
+    ],
+)
+def test_roles_pay_for_few_keys_where_processors_have_several_tiles(
+    batches: int, keys: int, extent: int, expected: str
+) -> None:
+    """A tile has 128 rows, so that 8 processors have as many rounds of tiles as there are batches of 8 heads."""
+    assert first({"SPLITS": 1}, B=batches, M=32, N=keys, extent=extent, processors=8) == expected
 
 
 @pytest.mark.parametrize(
@@ -216,27 +234,29 @@ def test_what_takes_much_arithmetic_for_few_features_pays_only_if_it_is_asked_fo
 @pytest.mark.parametrize(
     ("name", "extent", "arithmetic", "keys"),
     [
-        ("gqa", 128, 12, 512),
-        ("alibi", 128, 13, 512),
-        ("gqa", 64, 12, 1024),
-        ("mha", 64, 12, 1024),
-        ("alibi", 64, 13, 2048),
+        ("gqa", 128, 12, Enough(128, 3)),
+        ("alibi", 128, 13, Enough(128, 3)),
+        ("sliding_window", 128, 12, Enough(512)),
+        ("gqa", 64, 12, Enough(256, 8)),
+        ("mha", 64, 12, Enough(256, 8)),
+        ("sliding_window", 64, 12, Enough(1024)),
+        ("alibi", 64, 13, Enough(2048)),
         ("mha", 32, 12, None),
-        ("softcap", 64, 21, 512),
-        ("int8_cache", 32, 14, 512),
-        ("pair_bias", 32, 14, 512),
+        ("softcap", 64, 21, Enough(128, 3)),
+        ("int8_cache", 32, 14, Enough(512)),
+        ("pair_bias", 32, 14, Enough(512)),
     ],
 )
-def test_what_was_measured_is_what_the_model_says(name: str, extent: int, arithmetic: int, keys: int | None) -> None:
-    """The keys from which on roles are faster, None where they never are: docs/performance.md."""
+def test_what_was_measured_is_what_the_model_says(name: str, extent: int, arithmetic: int, keys: Enough | None) -> None:
+    """From what on roles are faster, None where they never are: docs/performance.md."""
     (kernel,) = kernels(plain(name, "bf16", extent), "whole")
     found = roled(kernel)
     assert (arithmetic_of(found), products_of(found)) == (arithmetic, extent / 8)
     if keys is not None:
-        assert least_keys(found) == keys
+        assert enough_for(found) == keys
         return
     with pytest.raises(NoGain, match="the arithmetic of a score takes 3 times as long as its products"):
-        least_keys(found)
+        enough_for(found)
 
 
 # --- what the generated file asks of tensors and GPUs
@@ -299,10 +319,11 @@ def told(name: str, extent: int = 128, **dims: int) -> tuple[str, str | None]:
 def test_explain_says_which_form_is_taken_and_why() -> None:
     roles, taken = told("gqa")
     assert roles.startswith(
-        "where a launch can, from 512 keys on: one warp copies, 2 groups of four fold 64 rows each, "
+        "where a launch can, from 128 keys on and 3 tiles of rows with so many for each processor: one warp copies, "
+        "2 groups of four fold 64 rows each, "
     )
     assert taken is not None and taken.startswith("with roles: ") and "gqa_roles_kernel; roles are for 65 rows" in taken
-    _, taken = told("gqa", N=511)
+    _, taken = told("gqa", N=127)
     assert taken is not None and taken.startswith("plain: ") and "as many keys as are told of them" in taken
     roles, taken = told("gqa", 32)
     assert roles.startswith(f"{ONLY_ASKED}, since the arithmetic of a score takes 3 times as long as its products:")

@@ -22,7 +22,7 @@ from attndsl.driver.targets import target_of
 from attndsl.gradient import gradient
 from attndsl.ir import roles, tile
 from attndsl.ir.analyses.roled import roled
-from attndsl.ir.analyses.roles_gain import NoGain, least_keys
+from attndsl.ir.analyses.roles_gain import NoGain, enough_for
 from attndsl.ir.build import build
 from attndsl.ir.context import context
 from attndsl.ir.coroutines import RolesFail
@@ -266,7 +266,7 @@ def test_it_stands_in_the_place_of_kernels_that_there_are() -> None:
 def test_two_kernels_are_taken_where_nothing_else_is_asked_for() -> None:
     tiles = [op for op in levels("mha backward", 128)[1].body.block.ops if isinstance(op, tile.KernelOp)]
     with pytest.raises(NoGain, match="no faster than two"):
-        least_keys(roled(next(kernel for kernel in tiles if adds_up(kernel))))
+        enough_for(roled(next(kernel for kernel in tiles if adds_up(kernel))))
 
 
 @pytest.mark.parametrize("name", ["dropout backward", "padding backward", "sliding_window backward"])

@@ -130,7 +130,7 @@ def test_heads_that_tell_where_results_lie_stay_as_they_are() -> None:
 def test_queries_of_rows_that_are_absent_are_copied_and_left_out() -> None:
     """A box of the rows of a request has some of the next one: nothing of these is stored, nor tested."""
     module = with_roles("packed_ragged", "bf16", 4, 4)
-    assert boxes_of(module).keys() == {"q"}
+    assert boxes_of(module).keys() == {"q", "o"}
     module = plain("packed_ragged", "bf16", 16).clone()
     for total in [op for op in module.walk() if isinstance(op, tile.SumOp)]:
         if isinstance(total.body.owner, arith.SelectOp):

@@ -29,11 +29,21 @@ from attndsl.ir.context import context
 from attndsl.ir.coroutines import Grid, RolesFail
 from attndsl.ir.gathers import GatherOp
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
-from attndsl.ir.rewrite import index_constant
+from attndsl.ir.rewrite import index_constant, insert_before
 from attndsl.ir.rewrite import replace as replace_with
 from attndsl.ir.rings import OrderOp, OutboxOp
 from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import ModuleOp, Operation, UnitAttr, VerifyException, arith, scf
+from attndsl.ir.xdsl import (
+    IntegerAttr,
+    ModuleOp,
+    Operation,
+    SSAValue,
+    UnitAttr,
+    VerifyException,
+    arith,
+    index,
+    scf,
+)
 from attndsl.passes.approximate_functions import ApproximateFunctions
 from attndsl.passes.assign_roles import AssignRoles
 from attndsl.storage import decode, encode
@@ -270,6 +280,57 @@ def test_what_seeks_amiss_is_found(plant: Callable[[walks.SeekOp], None]) -> Non
     module = with_roles("packed_ragged", "bf16", 2, 4)
     plant(next(op for op in module.walk() if isinstance(op, walks.SeekOp)))
     assert any(disagrees(module, "packed_ragged", REQUESTS, seed) for seed in range(4))
+
+
+@pytest.mark.parametrize("tiles", [0, 4, 10**6])
+def test_heads_of_few_tiles_go_together(tiles: int) -> None:
+    """Whichever go first, each tile has its turn."""
+    module = with_roles("packed_ragged", "bf16", 2, 4)
+    next(op for op in module.walk() if isinstance(op, walks.SeekOp)).abreast = IntegerAttr(tiles, index)
+    for seed in range(4):
+        agree(module, spec_of("packed_ragged"), "bf16", REQUESTS, seed)
+
+
+def puts(module: ModuleOp) -> list[roles.PutOp]:
+    """What is copied to the tensor of results."""
+    return [op for op in module.walk() if isinstance(op, roles.PutOp)]
+
+
+def rows_of_other_tiles(put: roles.PutOp) -> None:
+    assert put.rows is not None
+    let(put, put.rows, 100)
+
+
+def rows_that_are_forgotten(put: roles.PutOp) -> None:
+    assert put.rows is not None
+    let(put, put.rows, 1)
+
+
+def places_that_end_early(put: roles.PutOp) -> None:
+    assert put.below is not None
+    let(put, put.below, 3)
+
+
+def let(put: roles.PutOp, operand: SSAValue, number: int) -> None:
+    """Lets an operand of a put be a number."""
+    put.operands[list(put.operands).index(operand)] = insert_before(put, index_constant(number))
+
+
+@pytest.mark.parametrize("plant", [rows_of_other_tiles, rows_that_are_forgotten, places_that_end_early])
+def test_rows_that_are_put_amiss_are_found(plant: Callable[[roles.PutOp], None]) -> None:
+    """A box of the rows of a request may have some that are another's, or nobody's: these are not written."""
+    module = with_roles("packed_ragged", "bf16", 4, 4)
+    (put,) = puts(module)
+    plant(put)
+    assert any(disagrees(module, "packed_ragged", REQUESTS, seed) for seed in range(6))
+
+
+def test_what_adds_puts_all_rows() -> None:
+    module = with_roles("packed_ragged", "bf16", 4, 4)
+    (put,) = puts(module)
+    put.adds = UnitAttr()
+    with pytest.raises(VerifyException, match="copies all rows, where it adds"):
+        module.verify()
 
 
 def runs(module: ModuleOp) -> list[walks.RunOp]:

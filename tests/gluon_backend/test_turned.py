@@ -12,7 +12,7 @@ from attndsl.driver.compile import compile_spec, lower
 from attndsl.ir import roles, tile
 from attndsl.ir.analyses.role_parts import NoRoles
 from attndsl.ir.analyses.roled import roled
-from attndsl.ir.analyses.roles_gain import NoGain, least_keys
+from attndsl.ir.analyses.roles_gain import NoGain, enough_for
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.context import context
 from attndsl.ir.rewrite import index_constant
@@ -320,7 +320,7 @@ def test_from_so_many_keys_on_turns_pay(name: str, extent: int, keys: list[int |
     found: list[int | None] = []
     for kernel in kernels(plain(name, "bf16", extent), "whole"):
         try:
-            found.append(least_keys(roled(kernel)))
+            found.append(enough_for(roled(kernel)).keys)
         except NoGain:
             found.append(None)
     assert found == keys

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from math import gcd
+from typing import NamedTuple
 
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.boxes import box_of, in_blocks, in_packs, is_extent, lies_inside, tests_place
@@ -205,27 +206,67 @@ def is_masked(value: SSAValue, found: Roled) -> bool:
     return True
 
 
-def put_of(store: tile.StoreOp, row: SSAValue, axes: AxesAnalysis) -> Box | None:
-    """The box that a store writes for the rows of a tile; None where it writes none, or adds, or not 16 bits."""
+class RowsEnd(NamedTuple):
+    """Where data say which rows of a box are written: those before `row`, at places of their axis before `place`."""
+
+    row: SSAValue
+    place: SSAValue
+
+
+class Put(NamedTuple):
+    """A store as a box, of which all is written that lies in the tensor, or the rows before an end alone."""
+
+    box: Box
+    end: RowsEnd | None
+
+
+def put_of(store: tile.StoreOp, row: SSAValue, axes: AxesAnalysis) -> Put | None:
+    """The box that a store writes for the rows of a tile; None where it writes none, or adds, or not 16 bits.
+
+    Where data say where rows end, others in the box are those of other tiles, and not written.
+    """
     tensor = spec.enclosing_tensor(store, store.tensor.string_value())
     if store.adds is not None or tensor.element.data not in BYTES or row not in axes(store.value):
         return None
-    return _stored(store, row, axes)
+    if (box := _stored(store, row, axes)) is None:
+        return None
+    if lies_inside(store, box.sides, box.heads):
+        return Put(box, None)
+    end = _rows_end(store, box, row, axes)
+    return None if end is None else Put(box, end)
+
+
+def _rows_end(store: tile.StoreOp, box: Box, row: SSAValue, axes: AxesAnalysis) -> RowsEnd | None:
+    """Where the rows end that are written; None where that is not all that is asked, or not asked."""
+    extent = spec.enclosing_tensor(store, store.tensor.string_value()).shape[box.along]
+    rows, places = list[SSAValue](), list[SSAValue]()
+    for condition in conjuncts(store.where):
+        test = condition.owner
+        if not isinstance(test, arith.CmpiOp):
+            return None
+        less, more = (test.lhs, test.rhs) if predicate(test) in ("sle", "slt") else (test.rhs, test.lhs)
+        if _is_place(condition, box, extent, axes):
+            places += [more] if is_extent(more, extent) else []
+        elif less is row and not axes(more) and predicate(test) in ("slt", "sgt"):
+            rows.append(more)
+        else:
+            return None
+    return RowsEnd(rows[0], places[0]) if len(rows) == 1 and places else None
 
 
 def added_to(store: tile.StoreOp, key: SSAValue, axes: AxesAnalysis) -> Box | None:
     """The box to which a store adds for the keys of a turn; None where it adds to none, or not 32 bits."""
     tensor = spec.enclosing_tensor(store, store.tensor.string_value())
-    return None if store.adds is None or tensor.element.data != "f32" else _stored(store, key, axes)
+    box = None if store.adds is None or tensor.element.data != "f32" else _stored(store, key, axes)
+    return box if box is not None and lies_inside(store, box.sides, box.heads) else None
 
 
 def _stored(store: tile.StoreOp, tiled: SSAValue, axes: AxesAnalysis) -> Box | None:
     """The box that a store means, along an axis of keys or of rows; None where it is none."""
     try:
-        box = box_along(store, store.value, tiled, axes)
+        return box_along(store, store.value, tiled, axes)
     except NoRoles:
         return None
-    return box if lies_inside(store, box.sides, box.heads) else None
 
 
 def is_apart(box: Box, row: SSAValue, axes: AxesAnalysis) -> bool:
@@ -252,7 +293,7 @@ def is_apart(box: Box, row: SSAValue, axes: AxesAnalysis) -> bool:
 
 def _is_place(where: SSAValue, box: Box, extent: object, axes: AxesAnalysis) -> bool:
     """Whether a condition is that rows of a box lie in its tensor."""
-    test, place = where.owner, box.load.indices[box.along]
+    test, place = where.owner, box.op.indices[box.along]
     if not isinstance(test, arith.CmpiOp):
         return False
     less, more = (test.lhs, test.rhs) if predicate(test) in ("sle", "slt") else (test.rhs, test.lhs)

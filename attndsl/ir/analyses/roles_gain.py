@@ -6,6 +6,8 @@ fitted to what an H200 took (docs/performance.md, "With roles").
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.role_loads import through_registers
 from attndsl.ir.analyses.role_parts import Box, Roled, features_of
@@ -45,8 +47,17 @@ COSTS: dict[type[Operation], int] = {
 
 REDUCTIONS = (tile.MaxOp, tile.MinOp, tile.SumOp, tile.ReduceOp)
 
-ENOUGH_KEYS = {1.25: 512, 1.5: 1024, 2.5: 2048}
-"""The keys from which on roles are taken, by how long a score's arithmetic takes at most, in times of its products.
+
+class Enough(NamedTuple):
+    """The keys from which on roles pay, and how many tiles of rows with so many keys each processor must have to do."""
+
+    keys: int
+    rounds: int = 0
+
+
+ENOUGH = {1.25: Enough(128, 3), 1.5: Enough(256, 8), 2.5: Enough(2048)}
+ENOUGH_AT_BOTH_ENDS = {1.25: Enough(512), 1.5: Enough(1024), 2.5: Enough(2048)}
+"""What pays, by how long a score's arithmetic takes at most, in times of its products; and where rows differ at both.
 
 With roles it runs beside products, and is hidden while it takes no longer than they; a plain kernel has more programs
 on a processor, of which one computes while another multiplies. What a tile of rows begins and ends with costs much of
@@ -64,7 +75,34 @@ H100), of bf16, roles took so much of the time of the plain form of 32 x 4 heads
 | ALiBi | 1.6 | 0.88 | 0.95 | 1.03 |
 | sigmoid | 2.5 | 0.98 | 1.02 | 1.16 |
 | 32 features: no mask, causal | 3 | 0.99, 1.00 | 1.03, 1.09 | 1.14, 1.24 |
+
+With fewer keys they pay where each processor has several tiles of rows, beside which a launch, and what a program
+begins with, take little. With so many heads in all, grouped ones by fours:
+
+| | heads | 128 keys | 192 | 256 | 384 | 512 |
+| --- | --- | --- | --- | --- | --- | --- |
+| 128 features: no mask | 128 | 1.25 | 1.26 | 0.91 | 0.81 | 0.76 |
+| | 1024 | 0.82 | 0.98 | 0.70 | 0.68 | 0.65 |
+| causal, grouped | 128 | 1.26, 1.23 | 1.03, 0.95 | 0.85 | 0.80, 0.84 | 0.76, 0.74 |
+| | 1024 | 0.65, 0.68 | 0.85, 0.71 | 0.65 | 0.66, 0.68 | 0.65 |
+| ALiBi, softcap | 128 | 1.28, 1.13 | 1.14, 1.00 | 0.85, 0.76 | 0.85, 0.77 | 0.77, 0.69 |
+| | 1024 | 0.70, 0.64 | 0.93, 0.86 | 0.71, 0.64 | 0.72, 0.65 | 0.69, 0.62 |
+| a window of 128 | 128 | 1.17 | 1.35 | 1.10 | 1.02 | 1.01 |
+| | 1024 | 0.67 | 1.36 | 1.02 | 1.03 | 1.02 |
+| 96 features: no mask | 128 | 1.35 | 1.35 | 0.98 | 0.84 | 0.79 |
+| | 1024 | 0.71 | 1.03 | 0.69 | 0.68 | 0.70 |
+| 256 features: no mask, grouped | 128 | 0.98, 0.76 | 0.79, 0.53 | 0.76, 0.53 | 0.65, 0.53 | 0.61, 0.52 |
+| | 1024 | 0.71, 0.48 | 0.63, 0.48 | 0.60, 0.48 | 0.55, 0.50 | 0.55, 0.51 |
+| 64 features: softcap | 128 | 1.36 | 1.33 | 1.00 | 0.92 | 0.81 |
+| | 1024 | 0.81 | 1.15 | 0.81 | 0.77 | 0.73 |
+| 64 features: no mask | 128 | 1.50 | 1.83 | 1.35 | 1.12 | 1.07 |
+| | 1024 | 0.99 | 1.50 | 0.95 | 0.96 | 0.97 |
+| causal, grouped | 128 | 1.55 | 1.33, 1.29 | 1.10 | 1.05 | 0.93, 0.96 |
+| | 1024 | 0.84, 0.93 | 1.11, 0.90 | 0.81, 0.83 | 0.81, 0.83 | 0.78, 0.80 |
 """
+
+LEAST_KEYS = Enough(512)
+"""What pays whatever a score takes, and where consumers share out sums."""
 
 
 ONE_SUM, SEVERAL_SUMS, TURNED_KEYS = 1.35, 1.5, 512
@@ -147,8 +185,8 @@ def products_of(found: Roled) -> float:
     return features_of(found.products) / TERMS_AT_ONCE
 
 
-def least_keys(found: Roled) -> int:
-    """The keys from which on a kernel is faster with roles. Raises NoGain where it is not, however many there are.
+def enough_for(found: Roled) -> Enough:
+    """From what on a kernel is faster with roles. Raises NoGain where it is not, however many keys there are.
 
     What is converted in the role that loads, and not by each program that multiplies it, pays whatever a score takes,
     and so does a tile of rows and keys that is copied: on an H200 keys and values of 8 bits took 0.56 to 0.85 of the
@@ -160,21 +198,24 @@ def least_keys(found: Roled) -> int:
         raise NoGain("products of so few features are done before threads have loaded what a turn reads beside")
     axes, row, last = AxesAnalysis(), found.row_axis.result, found.folded
     if found.fed or any(isinstance(each, Box) and row in axes(each.value) for each in found.beside):
-        return min(ENOUGH_KEYS.values())
+        return LEAST_KEYS
     several = not found.rotates and len({each.left for each in found.summing}) > 1
     if several and is_looked_up(found) and not holds_queries(found):
         # On an H200 gradients of keys and values of documents took 1.15 of the time of the plain form with 128
         # features: half of their turns are mixed, and masks have few registers beside several sums.
         raise NoGain("data say which keys a turn of several sums has, and most of its tiles are mixed")
     arithmetic, products = arithmetic_of(found) - _saved(found), products_of(found)
+    differ = [bool(axes(end)) for end in (last.row_start, last.row_stop)]
     if found.adding:
-        (least, most), differ = ADDED_ARITHMETIC, [bool(axes(end)) for end in (last.row_start, last.row_stop)]
+        least, most = ADDED_ARITHMETIC
         timed = len(found.loops) == 2 and last.outer is None and not all(differ)
         if timed and least * products <= arithmetic <= most * products:
-            return DIFFERING_KEYS if any(differ) else ADDED_KEYS
+            return Enough(DIFFERING_KEYS if any(differ) else ADDED_KEYS)
         raise NoGain("one kernel that adds up was no faster than two, whose sums are the same each time")
-    turned = {SEVERAL_SUMS if several else ONE_SUM: TURNED_KEYS}
-    for most, keys in (ENOUGH_KEYS if found.rotates else turned).items():
+    table = ENOUGH_AT_BOTH_ENDS if all(differ) else ENOUGH
+    if not found.rotates:
+        table = {SEVERAL_SUMS if several else ONE_SUM: Enough(TURNED_KEYS)}
+    for most, enough in table.items():
         if arithmetic <= most * products:
-            return keys
+            return max(enough, LEAST_KEYS) if found.shares else enough
     raise NoGain(f"the arithmetic of a score takes {arithmetic / products:.3g} times as long as its products")
