@@ -22,5 +22,5 @@ ROLES = "ROLES"
 LEAST_KEYS = "LEAST_KEYS"
 """The keys from which on a launch gives them roles by itself."""
 
-LEAST_ROUNDS = "LEAST_ROUNDS"
-"""How many tiles of rows of so many keys each processor must have to do then."""
+FEWER_KEYS, ROUNDS = "FEWER_KEYS", "ROUNDS"
+"""Fewer keys from which on it does where each processor has so many tiles of rows with these to do, or as much."""

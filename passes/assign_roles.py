@@ -298,9 +298,9 @@ end before their tensor and nothing looks for NaN behind them, values there are 
 What is scheduled as the plain kernel goes with the other, too, in its tiles. What stands before the loops and is the
 same for all rows is computed before the roles. Which kernels are taken, and by what rule tiles are made,
 `attndsl.ir.analyses.roled` says; others stay alone. Where `attndsl.ir.analyses.roles_gain` finds that it pays, the
-kernel has a schedule, `{"ROLES" = 1, "LEAST_KEYS" = 128, "LEAST_ROUNDS" = 3}`, say, so that a launch of so many keys,
-and of as much to do for each processor as so many tiles of rows with these, may take it by itself;
-one without is for calls that ask for it.
+kernel has a schedule, `{"ROLES" = 1, "LEAST_KEYS" = 512, "FEWER_KEYS" = 128, "ROUNDS" = 3}`, say, so that a launch of
+so many keys, or of fewer where each processor has so many tiles of rows with these to do, may take it by itself; one
+without is for calls that ask for it.
 
 Requires: choose-index-width, and all before. Exactness: reassociates. Idempotent.
 """
@@ -310,7 +310,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from attndsl.choices import KEYS, LEAST_KEYS, LEAST_ROUNDS, ROLES, ROWS
+from attndsl.choices import FEWER_KEYS, KEYS, LEAST_KEYS, ROLES, ROUNDS, ROWS
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.role_parts import ROWS_OF_A_CONSUMER, NoRoles, Roled
 from attndsl.ir.analyses.roled import roled
@@ -450,7 +450,7 @@ def _schedules(found: Roled) -> ArrayAttr[DictionaryAttr] | None:
         enough = enough_for(found)
     except NoGain:
         return None
-    chosen = {ROLES: 1, LEAST_KEYS: enough.keys, LEAST_ROUNDS: enough.rounds}
+    chosen = {ROLES: 1, LEAST_KEYS: enough.keys, FEWER_KEYS: enough.fewer, ROUNDS: enough.rounds}
     return ArrayAttr([DictionaryAttr({name: IntegerAttr.from_index_int_value(n) for name, n in chosen.items()})])
 
 

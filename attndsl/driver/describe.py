@@ -73,7 +73,10 @@ def _roles(kernel: tile.KernelOp) -> str:
         taken, least = "where a launch can", enough_for(found)
         if found.rows.bound is None:
             taken += f", from {least.keys} keys on"
-            taken += f" and {least.rounds} tiles of rows with so many for each processor" if least.rounds else ""
+            if least.rounds:
+                taken += (
+                    f", or from {least.fewer} keys and {least.rounds} tiles of rows with so many for each processor"
+                )
     except NoGain as lost:
         taken = f"{ONLY_ASKED}, since {lost}"
     folding = f"{found.consumers} groups of four fold {found.part_rows} rows each"

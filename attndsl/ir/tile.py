@@ -144,10 +144,11 @@ class KernelOp(IRDLOperation):
     `form`, `when`, `unless` and `instead` say when it runs at all, as those of `attn.kernel` do. `schedules` lists what
     a launch may choose between, from tiles of few rows to tiles of many: a size for each `spec.choice` of a tile, and
     how a GPU runs it, `num_warps` and `num_stages`. That of a kernel whose warps have roles is `ROLES`, with
-    `LEAST_KEYS`, the keys from which on a launch takes it by itself, and `LEAST_ROUNDS`, how many tiles of rows of so
-    many keys each processor must have to do then; where there is no schedule, only a launch does that is asked to. One
-    that is `scheduled as` another of its form goes right before it: it runs where that runs, in the schedule that is
-    chosen for that, so that both have the same tiles. Its programs are by some of the other's variables.
+    `LEAST_KEYS`, the keys from which on a launch takes it by itself, and `FEWER_KEYS`, from which on it does where each
+    processor has `ROUNDS` tiles of rows with these to do, or as much; where there is no schedule, only a launch does
+    that is asked to. One that is `scheduled as` another of its form goes right before it: it runs where that runs, in
+    the schedule that is chosen for that, so that both have the same tiles. Its programs are by some of the other's
+    variables.
 
     `bounds` is a sum of products, each a count and its factors: a dim's extent `"M"`, a parameter's magnitude `@window`
     or a tensor's stride `[@k, 1]`. No integer that `tile.narrow` names is further from 0.

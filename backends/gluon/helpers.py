@@ -42,14 +42,15 @@ _seen_as = getattr(gl.shared_memory_descriptor, "reinterpret", None) or gl.share
 
 BOXES = f'''
 
-def _roles_pay(rows, keys, least, rounds, tiles, device):
+def _roles_pay(rows, keys, least, fewer, rounds, tiles, device):
     """Whether roles are faster: for more rows than one consumer has, so many keys, and tiles that leave few idle.
 
-    Each processor has as much to do as so many rounds of tiles with the least keys.
+    Fewer keys do where each processor has so many tiles with these to do, or as much.
     """
     processors = _processors(device)
     busy = tiles > {BUSY} * triton.cdiv(tiles, processors) * processors
-    return rows >= {LEAST_ROWS} and keys >= least and busy and tiles * keys >= rounds * least * processors
+    enough = keys >= least or (keys >= fewer and tiles * keys >= rounds * fewer * processors)
+    return rows >= {LEAST_ROWS} and enough and busy
 
 
 def _has_roles(asked, splits, pays, device, *tensors):

@@ -18,7 +18,7 @@ from attndsl.backends.names import Names, leaf_name, python_text
 from attndsl.backends.writer import Writer
 from attndsl.calling import Arguments
 from attndsl.checking.spelling import PYTHON, Spelled
-from attndsl.choices import LEAST_KEYS, LEAST_ROUNDS
+from attndsl.choices import FEWER_KEYS, LEAST_KEYS, ROUNDS
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.facts import Unsigned
 from attndsl.ir.analyses.widths import LARGEST_TILE
@@ -406,9 +406,8 @@ class Launcher:
         if shares:
             self.out.listed(f"{pays} = _shared_roles_pay(", [rows, keys or least, least, tiles, self.device], ")")
             return pays
-        rounds = "0" if keys is None else str(schedule[LEAST_ROUNDS])
-        given = [rows, keys or least, least, rounds, tiles, self.device]
-        self.out.listed(f"{pays} = _roles_pay(", given, ")")
+        given = [keys or least, *(str(schedule[name]) for name in (LEAST_KEYS, FEWER_KEYS, ROUNDS))]
+        self.out.listed(f"{pays} = _roles_pay(", [rows, *given, tiles, self.device], ")")
         return pays
 
     def _pack(self, launched: Launched, named: Sequence[str]) -> bool:

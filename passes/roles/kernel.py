@@ -61,11 +61,11 @@ PRODUCER_REGISTERS = 24
 BESIDE_LOADER = {False: (72, 208), True: (120, 184)}
 """A thread's of the role that loads, and of consumers: where it reads what is copied for it, and where memory."""
 
-SECTION_BYTES, SECTION_PLACES, AT_ONCE = 1 << 26, 64, 128
-"""What keys and values of heads that go together have, about, of a cache of 50 MB; how many heads these are at most.
+SECTION_BYTES, SECTION_TILES, AT_ONCE = 1 << 24, 256, 128
+"""What keys and values of heads that go together have at most, of a cache of 50 MB, and how many tiles these have.
 
-Two processors read those of one head then, and a tile of it comes up again while they are in the cache. As many go
-together as have so many tiles of rows in all that processors have one each, about, whatever they read.
+Those of one head whose tiles keep all processors busy are read at once, and so are those of as many as do, about, the
+tiles at once of a GPU of 132.
 """
 
 ABREAST = 256
@@ -131,10 +131,11 @@ class RolesKernel(TurnedBuilder):
     def _section(self) -> SSAValue | None:
         """How many heads, say, go together, whose rows see more keys the later they are, or fewer; None of others.
 
-        All of a section begin their longest rows before others: the last tiles of a call are short ones then. On an
-        H200 causal heads of 128 with 256 and 512 keys took 0.86 to 0.89 of the time of one head after the other. With
-        1024, 2048, 4096, 8192 and 16,384 keys they took 0.96, 0.97, 1.00, 0.98 and 0.89 of the time of sections a
-        quarter as large, grouped ones 0.95 to 0.99, 0.91 to 0.97, 0.98, 0.96 and 0.95; of 128 heads 0.99 to 1.00.
+        All of a section begin their longest rows before others: the last tiles of a call are short ones then. Keys and
+        values of a section have to stay in the cache. On an H200 causal heads with 1024 keys took 0.93 to 0.94 of the
+        time, with 4096 keys 0.98 to 1.01, and 1.05 where those of a section were twice as many. Sections of four times
+        as many keys and values, 64 heads at most, took 0.89 to 1.00 in turns that follow one another without a pause,
+        but 1.02 to 1.06 of 128 heads with 2048 to 8192 keys in `attndsl bench prefill`, where there are pauses.
         """
         found, covers = self.found, next(op for op in self.plain.body.block.ops if isinstance(op, tile.CoversOp))
         rows, rounded = found.rows, found.scoring[0].dot.rounded
@@ -152,7 +153,7 @@ class RolesKernel(TurnedBuilder):
         reached = self._value(arith.AddiOp(self.copies[rows.extent], self._number(found.tile_rows - 1)))
         tiles = self._value(arith.FloorDivSIOp(reached, self._number(found.tile_rows)))
         beside = self._value(arith.MaxSIOp(fitting, self._few(tiles, AT_ONCE)))
-        section = self._value(arith.MinSIOp(beside, self._number(SECTION_PLACES)), "section")
+        section = self._value(arith.MinSIOp(beside, self._few(tiles, SECTION_TILES)), "section")
         self.non_negative += [reached, tiles, beside, section]
         return section
 

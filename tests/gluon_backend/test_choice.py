@@ -96,7 +96,8 @@ def test_roles_pay_where_few_processors_have_nothing_to_do() -> None:
         (3, 128, 128, "roles"),
         (7, 256, 64, "whole"),
         (8, 256, 64, "roles"),
-        (2, 1024, 64, "roles"),
+        (1, 512, 128, "roles"),
+        (1, 1024, 64, "roles"),
     ],
 )
 def test_roles_pay_for_few_keys_where_processors_have_several_tiles(
@@ -234,17 +235,17 @@ def test_what_takes_much_arithmetic_for_few_features_pays_only_if_it_is_asked_fo
 @pytest.mark.parametrize(
     ("name", "extent", "arithmetic", "keys"),
     [
-        ("gqa", 128, 12, Enough(128, 3)),
-        ("alibi", 128, 13, Enough(128, 3)),
-        ("sliding_window", 128, 12, Enough(512)),
-        ("gqa", 64, 12, Enough(256, 8)),
-        ("mha", 64, 12, Enough(256, 8)),
-        ("sliding_window", 64, 12, Enough(1024)),
-        ("alibi", 64, 13, Enough(2048)),
+        ("gqa", 128, 12, Enough(512, 128, 3)),
+        ("alibi", 128, 13, Enough(512, 128, 3)),
+        ("sliding_window", 128, 12, Enough.of(512)),
+        ("gqa", 64, 12, Enough(1024, 256, 8)),
+        ("mha", 64, 12, Enough(1024, 256, 8)),
+        ("sliding_window", 64, 12, Enough.of(1024)),
+        ("alibi", 64, 13, Enough.of(2048)),
         ("mha", 32, 12, None),
-        ("softcap", 64, 21, Enough(128, 3)),
-        ("int8_cache", 32, 14, Enough(512)),
-        ("pair_bias", 32, 14, Enough(512)),
+        ("softcap", 64, 21, Enough(512, 128, 3)),
+        ("int8_cache", 32, 14, Enough.of(512)),
+        ("pair_bias", 32, 14, Enough.of(512)),
     ],
 )
 def test_what_was_measured_is_what_the_model_says(name: str, extent: int, arithmetic: int, keys: Enough | None) -> None:
@@ -319,8 +320,8 @@ def told(name: str, extent: int = 128, **dims: int) -> tuple[str, str | None]:
 def test_explain_says_which_form_is_taken_and_why() -> None:
     roles, taken = told("gqa")
     assert roles.startswith(
-        "where a launch can, from 128 keys on and 3 tiles of rows with so many for each processor: one warp copies, "
-        "2 groups of four fold 64 rows each, "
+        "where a launch can, from 512 keys on, or from 128 keys and 3 tiles of rows with so many for each processor: "
+        "one warp copies, 2 groups of four fold 64 rows each, "
     )
     assert taken is not None and taken.startswith("with roles: ") and "gqa_roles_kernel; roles are for 65 rows" in taken
     _, taken = told("gqa", N=127)

@@ -49,14 +49,23 @@ REDUCTIONS = (tile.MaxOp, tile.MinOp, tile.SumOp, tile.ReduceOp)
 
 
 class Enough(NamedTuple):
-    """The keys from which on roles pay, and how many tiles of rows with so many keys each processor must have to do."""
+    """The keys from which on roles pay, and fewer that do where each processor has so many rounds of them to do.
+
+    A round is a tile of rows with the fewer keys, or as much of others.
+    """
 
     keys: int
-    rounds: int = 0
+    fewer: int
+    rounds: int
+
+    @classmethod
+    def of(cls, keys: int) -> Enough:
+        """So many keys, and none fewer."""
+        return cls(keys, keys, 0)
 
 
-ENOUGH = {1.25: Enough(128, 3), 1.5: Enough(256, 8), 2.5: Enough(2048)}
-ENOUGH_AT_BOTH_ENDS = {1.25: Enough(512), 1.5: Enough(1024), 2.5: Enough(2048)}
+ENOUGH = {1.25: Enough(512, 128, 3), 1.5: Enough(1024, 256, 8), 2.5: Enough.of(2048)}
+ENOUGH_AT_BOTH_ENDS = {most: Enough.of(enough.keys) for most, enough in ENOUGH.items()}
 """What pays, by how long a score's arithmetic takes at most, in times of its products; and where rows differ at both.
 
 With roles it runs beside products, and is hidden while it takes no longer than they; a plain kernel has more programs
@@ -76,8 +85,8 @@ H100), of bf16, roles took so much of the time of the plain form of 32 x 4 heads
 | sigmoid | 2.5 | 0.98 | 1.02 | 1.16 |
 | 32 features: no mask, causal | 3 | 0.99, 1.00 | 1.03, 1.09 | 1.14, 1.24 |
 
-With fewer keys they pay where each processor has several tiles of rows, beside which a launch, and what a program
-begins with, take little. With so many heads in all, grouped ones by fours:
+Fewer keys pay where each processor has several tiles of rows, beside which a launch, and what a program begins with,
+take little. With so many heads in all, grouped ones by fours:
 
 | | heads | 128 keys | 192 | 256 | 384 | 512 |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -101,8 +110,8 @@ begins with, take little. With so many heads in all, grouped ones by fours:
 | | 1024 | 0.84, 0.93 | 1.11, 0.90 | 0.81, 0.83 | 0.81, 0.83 | 0.78, 0.80 |
 """
 
-LEAST_KEYS = Enough(512)
-"""What pays whatever a score takes, and where consumers share out sums."""
+WHATEVER_IT_TAKES = Enough.of(512)
+"""What pays whatever the arithmetic of a score takes."""
 
 
 ONE_SUM, SEVERAL_SUMS, TURNED_KEYS = 1.35, 1.5, 512
@@ -198,7 +207,7 @@ def enough_for(found: Roled) -> Enough:
         raise NoGain("products of so few features are done before threads have loaded what a turn reads beside")
     axes, row, last = AxesAnalysis(), found.row_axis.result, found.folded
     if found.fed or any(isinstance(each, Box) and row in axes(each.value) for each in found.beside):
-        return LEAST_KEYS
+        return WHATEVER_IT_TAKES
     several = not found.rotates and len({each.left for each in found.summing}) > 1
     if several and is_looked_up(found) and not holds_queries(found):
         # On an H200 gradients of keys and values of documents took 1.15 of the time of the plain form with 128
@@ -210,12 +219,12 @@ def enough_for(found: Roled) -> Enough:
         least, most = ADDED_ARITHMETIC
         timed = len(found.loops) == 2 and last.outer is None and not all(differ)
         if timed and least * products <= arithmetic <= most * products:
-            return Enough(DIFFERING_KEYS if any(differ) else ADDED_KEYS)
+            return Enough.of(DIFFERING_KEYS if any(differ) else ADDED_KEYS)
         raise NoGain("one kernel that adds up was no faster than two, whose sums are the same each time")
     table = ENOUGH_AT_BOTH_ENDS if all(differ) else ENOUGH
     if not found.rotates:
-        table = {SEVERAL_SUMS if several else ONE_SUM: Enough(TURNED_KEYS)}
+        table = {SEVERAL_SUMS if several else ONE_SUM: Enough.of(TURNED_KEYS)}
     for most, enough in table.items():
         if arithmetic <= most * products:
-            return max(enough, LEAST_KEYS) if found.shares else enough
+            return Enough.of(enough.keys) if found.shares else enough
     raise NoGain(f"the arithmetic of a score takes {arithmetic / products:.3g} times as long as its products")
