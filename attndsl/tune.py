@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from attndsl.backends.gpu.clearing import ENDING
 from attndsl.bench.contest import TOLERANCE, Contestant, Inputs, Refused, contest, lent
 from attndsl.bench.timing import Clock
 from attndsl.calling import Arguments
@@ -63,7 +64,7 @@ class Tuning:
         calls, device = GpuCalls(op.binding), next(iter(inputs.values())).device
         self._bound = check(op.signature, list(inputs.values()), params)
         self._program = calls.program(self._bound, device)
-        self._outputs = calls.outputs(list(inputs.values()), self._bound)
+        self._outputs = calls.outputs(list(inputs.values()), self._bound, self._program.artifact.cleared)
         self._spills = math.inf
         plan, written = self._first_call({})
         self._spills = _spills(plan)
@@ -139,7 +140,7 @@ class Tuning:
         return plan, [*outputs, *written]
 
     def _chosen(self, schedule: Schedule) -> tuple[Schedule, int]:
-        """What a call's first kernel is launched with, and into how many splits the keys are cut."""
+        """What a call's first kernel that computes is launched with, and into how many splits the keys are cut."""
         kernel, _, arguments, options = next(iter(self._launches(schedule)))
         given = dict(zip(kernel.arg_names, arguments, strict=True))
         roles = {ROLES: 1} if self._has_roles(schedule) else {}
@@ -166,7 +167,7 @@ class Tuning:
         launches: Launches = Arguments(tuple(self._inputs.values()), tuple(outputs)).passed_to(
             partial(self._program.launches, schedule=schedule), self._bound.params
         )
-        return launches
+        return [launch for launch in launches if not launch[0].__name__.endswith(ENDING)]
 
 
 def _key(schedule: Schedule) -> tuple[tuple[str, int], ...]:

@@ -394,7 +394,7 @@ def _scatter(moved: Moved, each: _Sum, tensor: spec.TensorOp, places: Sequence[S
     scatter = attn.ScatterOp(tensor.sym_name.data, indices, value, over.result, along, here)
     scatter.location = each.write.location
     moved.block.add_op(scatter)
-    tensor.partial = UnitAttr()
+    tensor.partial, tensor.ends, tensor.along = UnitAttr(), None, None
 
 
 def _add_up(moved: Moved, each: _Sum) -> None:

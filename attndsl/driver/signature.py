@@ -73,8 +73,7 @@ class Signature:
     `types` maps each type variable to the element types that it may stand for, `requires` hold at every call, and
     `work` has a product for each contraction: the extents that it runs through, for the first row and for the last,
     which differ where an extent depends on the row. `features` are the dims that the extents of feature axes rest on,
-    sorted: code for a GPU is made for their extents. `partial` names the outputs and temps of which a call may leave
-    elements to no row; those are 0. `meaning` is the same for all texts that mean the same.
+    sorted: code for a GPU is made for their extents. `meaning` is the same for all texts that mean the same.
     """
 
     name: str
@@ -86,7 +85,6 @@ class Signature:
     requires: tuple[Expression, ...]
     work: tuple[tuple[tuple[Expression, Expression], ...], ...]
     features: tuple[str, ...] = ()
-    partial: tuple[str, ...] = ()
     meaning: str = ""
 
     @property
@@ -191,7 +189,6 @@ class Signature:
             requires=tuple(map(_expression, data["requires"])),
             work=tuple(tuple((_expression(a), _expression(b)) for a, b in product) for product in data["work"]),
             features=tuple(data["features"]),
-            partial=tuple(data["partial"]),
             meaning=data["meaning"],
         )
 

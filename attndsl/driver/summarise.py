@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from attndsl.checking.coverage import partial_outputs
 from attndsl.checking.layouts import LAYOUT, following
 from attndsl.checking.plain import plain
 from attndsl.checking.symbolic import Expression
@@ -48,7 +47,6 @@ def summarise(spec: Spec) -> Signature:
         requires=tuple(map(plain, spec.requires)),
         work=tuple(product for block in spec.blocks for product in _contractions(block)),
         features=feature_dims(spec),
-        partial=partial_outputs(spec),
         meaning=meaning(spec),
     )
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from attndsl.checking import typed
-from attndsl.checking.coverage import partial_outputs
+from attndsl.checking.coverage import partial_outputs, written_between
 from attndsl.checking.layouts import LAYOUT
 from attndsl.checking.plain import plain
 from attndsl.checking.typed import STORAGE_KINDS, Kind
@@ -72,8 +72,16 @@ def build(checked: typed.Spec, types: Mapping[str, str]) -> ModuleOp:
     compute = f64 if "f64" in computed.values() else f32
     totals = totals_of(checked, elements, str(compute))
     partial = {*partial_outputs(checked)} - {total.output.name for total in totals}
+    ends = written_between(checked)
     tensors = [
-        spec.TensorOp(t.name, ROLES[t.role], elements[t.name], [plain(e) for e in t.extents], t.name in partial)
+        spec.TensorOp(
+            t.name,
+            ROLES[t.role],
+            elements[t.name],
+            [plain(e) for e in t.extents],
+            t.name in partial,
+            ends.get(t.name),
+        )
         for t in checked.tensors.values()
     ]
     kinds = {Kind.BOOL: i1, Kind.INT: index, Kind.FLOAT: compute}

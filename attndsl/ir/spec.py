@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from attndsl.calling import Arguments
 from attndsl.checking.symbolic import Expression
-from attndsl.checking.typed import ROUNDED_INTS, STORAGE_KINDS, Kind
+from attndsl.checking.typed import INT_TYPES, ROUNDED_INTS, STORAGE_KINDS, Kind
 from attndsl.ir.shapes import ShapeAttr
 from attndsl.ir.xdsl import (
     AnyFloat,
@@ -55,10 +55,12 @@ class TensorOp(IRDLOperation):
     kernel that does so reads of it no element but the one that it writes. A `workspace` is a `temp` of the spec, or the
     compiler's: one kernel writes it, a later one reads it, and before it holds nothing; its extents may be made of
     parameters and choices, too. A later kernel may read an output as well: in its element type, rounded.
-    Of what is `partial` the rows may leave elements unwritten, which are 0, or add to them: it is 0 before.
+    Of what is `partial` the rows may leave elements unwritten, which are 0, or add to them: it is 0 before. Where the
+    rows of requests follow each other `along` an axis, each from an end in a table up to the next one, only what lies
+    outside of all `ends` is unwritten, as long as these ascend within the axis.
 
     spec.tensor @cu "input" "i32" ["B + 1"]
-    spec.tensor @o "output" "f32" ["M"] partial
+    spec.tensor @o "output" "f32" ["M"] partial ends @cu along 0
     spec.tensor @k_m "workspace" "f32" ["max(0, M - param(window))", "choice(SPLITS)"]
     """
 
@@ -68,11 +70,21 @@ class TensorOp(IRDLOperation):
     element = prop_def(StringAttr)
     extents = prop_def(ShapeAttr)
     partial = opt_prop_def(UnitAttr)
+    ends = opt_prop_def(SymbolRefAttr)
+    along = opt_prop_def(IntegerAttr[IndexType])
     traits = traits_def(SymbolOpInterface())
-    assembly_format = "$sym_name $role $element $extents (`partial` $partial^)? attr-dict"
+    assembly_format = (
+        "$sym_name $role $element $extents (`partial` $partial^)? (`ends` $ends^ `along` $along)? attr-dict"
+    )
 
     def __init__(
-        self, name: str, role: str, element: str, extents: Sequence[Expression], partial: bool = False
+        self,
+        name: str,
+        role: str,
+        element: str,
+        extents: Sequence[Expression],
+        partial: bool = False,
+        ends: tuple[str, int] | None = None,
     ) -> None:
         super().__init__(
             properties={
@@ -81,6 +93,8 @@ class TensorOp(IRDLOperation):
                 "element": StringAttr(element),
                 "extents": ShapeAttr(tuple(extents)),
                 "partial": UnitAttr() if partial else None,
+                "ends": None if ends is None else SymbolRefAttr(ends[0]),
+                "along": None if ends is None else IntegerAttr(ends[1], index),
             }
         )
 
@@ -96,6 +110,15 @@ class TensorOp(IRDLOperation):
             raise VerifyException(f"{self.element.data} is no element type")
         if self.partial is not None and self.role.data in ("input", "inout"):
             raise VerifyException(f"@{self.sym_name.data} is partial, and a call gives it")
+        if self.ends is None and self.along is None:
+            return
+        if self.partial is None or self.ends is None or self.along is None:
+            raise VerifyException(f"@{self.sym_name.data} is partial along an axis, outside of ends in a table")
+        table = enclosing_tensor(self, self.ends.string_value())
+        if table.role.data != "input" or table.element.data not in INT_TYPES or len(table.shape) != 1:
+            raise VerifyException(f"@{table.sym_name.data} is no table of ends that a call gives")
+        if not 0 <= self.along.value.data < len(self.shape):
+            raise VerifyException(f"@{self.sym_name.data} has no axis {self.along.value.data}")
 
 
 def arguments(module: ModuleOp) -> Arguments[TensorOp]:

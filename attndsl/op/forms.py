@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
+from attndsl.backends.gpu.clearing import ENDING
 from attndsl.backends.gpu.stand_ins import POINTERS, TORCH, StandIn
 from attndsl.calling import Arguments
 from attndsl.checking.symbolic import evaluate
@@ -54,7 +55,7 @@ def launched(
     schedule: Mapping[str, int] | None = None,
     processors: int = HOPPER,
 ) -> list[tuple[str, int]]:
-    """The kernels that a call launches on a Hopper GPU, by name, and how many programs each has.
+    """The kernels that a call launches on a Hopper GPU, by name, and how many programs each has, but those that clear.
 
     `schedule` is what the call asks for. Raises what the launcher raises.
     """
@@ -76,7 +77,7 @@ def launched(
     given = Arguments(tuple(map(made, signature.inputs)), tuple(map(made, signature.outputs)))
     function = host[launches_name(artifact.name)]
     found = given.passed_to(lambda *tensors, **named: function(*tensors, schedule=schedule, **named), params)
-    return [(kernel, programs) for kernel, programs, *_ in found]
+    return [(kernel, programs) for kernel, programs, *_ in found if not kernel.endswith(ENDING)]
 
 
 def form(

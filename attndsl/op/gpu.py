@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -120,7 +120,7 @@ class GpuCalls:
             inputs = dict(zip(self._inputs, tensors, strict=True))
             program = self.program(bound, device)
             launches = partial(program.launches, schedule=program.tuned.get(bound.dims))
-            signature, made = self._binding.signature, self.outputs(tensors, bound)
+            signature, made = self._binding.signature, self.outputs(tensors, bound, program.artifact.cleared)
             with compiling(signature.name):
                 plan, outputs = first_call(launches, inputs, made, bound.params, program.artifact.cleared, out)
             self._kernels.update(launch.kernel for launch in plan.launches)
@@ -141,8 +141,8 @@ class GpuCalls:
             require_disjoint(self._binding.signature, [*map(strided, tensors)], [*map(strided, out or ())])
         mark_written([touched[number] for number in written])
 
-    def outputs(self, tensors: Sequence[torch.Tensor], bound: Bound) -> dict[str, Output]:
-        """What a call with these inputs has to allocate."""
+    def outputs(self, tensors: Sequence[torch.Tensor], bound: Bound, cleared: Collection[str]) -> dict[str, Output]:
+        """What a call with these inputs has to allocate, and what of that is `cleared` before its launches."""
         signature, device = self._binding.signature, tensors[0].device
         elements, orders = self._binding.output_elements(bound), self._layouts(tensors, strides)
         return {
@@ -150,7 +150,7 @@ class GpuCalls:
                 shape,
                 ELEMENTS[element],
                 device,
-                tensor.name in signature.partial,
+                tensor.name in cleared,
                 None if order is None else steps(shape, order),
             )
             for tensor, shape, element, order in zip(signature.outputs, bound.shapes, elements, orders, strict=True)

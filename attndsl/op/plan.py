@@ -23,7 +23,7 @@ position, and options."""
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An output to allocate; `partial` says that rows may leave elements of it unwritten, which are 0.
+    """An output to allocate; `partial` says that launches may leave elements of it unwritten, which are 0.
 
     It has `strides` unless its axes lie as they are declared.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 from attndsl.backends.branches import write_branches
 from attndsl.backends.dims import dim_statements
 from attndsl.backends.gpu.choosing import BOX, BOX_STRIDES, CHOOSE, CHOOSE_ROWS, CHOOSE_SPLITS
+from attndsl.backends.gpu.clearing import ENDING, is_cleared_outside, launch_of, write_kernel
 from attndsl.backends.gpu.parameters import Parameters
 from attndsl.backends.names import Names, leaf_name, python_text
 from attndsl.backends.writer import Writer
@@ -171,8 +172,9 @@ class Launcher:
         return "\n\n" + "".join(map(_table, launched)) + "".join(text for text, wanted in needed if wanted)
 
     def write(self, launched: Sequence[Launched]) -> None:
-        """Both functions."""
+        """Both functions, and before them the kernels that clear what no row writes."""
         arguments = [python_name(t.sym_name.data) for t in self.tensors]
+        cleared = list(self._clearing())
         keywords = ["*", *map(_keyword, self.params), "schedule=None"]
         self.out.listed(f"def {self.name}_launches(", [*arguments, *keywords], "):")
         with self.out.indented():
@@ -183,9 +185,20 @@ class Launcher:
             for tensor in {t.sym_name.data: t for each in launched for t in each.taken.tensors}.values():
                 if tensor.role.data == "workspace" and tensor.sym_name.data in self.shared:
                     self._allocate(tensor)
+            for name, tensor, table in cleared:
+                self.out.listed(f"{self.launches}.append((", launch_of(name, tensor, table, self.device), "))")
             self._all(launched)
             self.out.line(f"return {self.launches}")
         self._caller(arguments, keywords)
+
+    def _clearing(self) -> Iterator[tuple[str, spec.TensorOp, spec.TensorOp]]:
+        """Writes the kernels that clear tensors outside of all rows: the name of each, its tensor, and the ends."""
+        for tensor in filter(is_cleared_outside, self.tensors):
+            assert tensor.ends is not None
+            table = spec.enclosing_tensor(tensor, tensor.ends.string_value())
+            name = f"{self.name}_{python_name(tensor.sym_name.data)}{ENDING}"
+            write_kernel(self.out, name, tensor, table)
+            yield name, tensor, table
 
     def _all(self, launched: Sequence[Launched]) -> None:
         """The launches of all kernels, where some may stand in the place of others, right before these."""
@@ -236,7 +249,7 @@ class Launcher:
         with self.out.indented():
             self._docstring()
             for tensor in self.tensors:
-                if tensor.partial is not None:
+                if tensor.partial is not None and not is_cleared_outside(tensor):
                     self.out.line(f"{python_name(tensor.sym_name.data)}.zero_()  # what no program writes is 0")
             named = [*(python_name(p.sym_name.data) for p in self.params), "schedule"]
             words = [*arguments, *(f"{name}={name}" for name in named)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attndsl.checking.check import check
-from attndsl.checking.coverage import partial_outputs
+from attndsl.checking.coverage import partial_outputs, written_between
 from attndsl.checking.text import spec_text
 from attndsl.diagnostics import SpecError
 from attndsl.syntax.format import format_text
@@ -61,6 +61,44 @@ def test_a_temp_is_written_once_and_tells_no_dim() -> None:
     assert codes(f"{HEAD}each i in M\n t[i] = x[i]\neach i in M\n t[i] = x[i]\n o[i] = x[i]\n}}") == ["E602"]
     told = HEAD.replace("dims M", "dims M, N").replace("t : f32[M]", "t : f32[N]")
     assert codes(f"{told}each i in M\n o[i] = x[i]\neach i in M\n t[i] = x[i]\n}}")[:1] == ["E706"]
+
+
+RAGGED = """attention a {
+    dims B, M, H, D
+    types I = i32 | i64
+    input  x : f32[M, H, D]
+    input  cu : I[B + 1]
+    input  cv : I[B + 1]
+    output o : f32[M, H, D]
+    output l : f32[B, H, M]
+    each b in B, h in H, i in cu[b + 1] - cu[b]
+    o[cu[b] + i, h, :] = x[cu[b] + i, h, :]
+    l[b, h, cu[b] + i] = 1.0
+}"""
+
+
+def test_rows_of_requests_follow_each_other() -> None:
+    """Where each of them begins where the one before ends, and all that else tells rows apart is there."""
+    assert written_between(check(Source(RAGGED))) == {"o": ("cu", 0)}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("o[cu[b] + i", "o[cv[b] + i"),
+        ("o[cu[b] + i", "o[cu[b] + i + 1"),
+        ("o[cu[b] + i", "o[cu[b + 1] + i"),
+        ("i in cu[b + 1] - cu[b]", "i in cv[b + 1] - cu[b]"),
+        ("i in cu[b + 1] - cu[b]", "i in cu[b + 1] - cu[b] - 1"),
+        ("b in B", "b in B / 2"),
+        ("h in H", "h in H / 2"),
+        ("o[cu[b] + i, h, :] = x[cu[b] + i, h, :]", "o[cu[b] + i, h, :] += x[cu[b] + i, h, :]"),
+    ],
+)
+def test_rows_that_leave_gaps_do_not(before: str, after: str) -> None:
+    assert before in RAGGED
+    found = check(Source(RAGGED.replace(before, after)))
+    assert "o" in partial_outputs(found) and written_between(found) == {}
 
 
 @pytest.mark.parametrize(

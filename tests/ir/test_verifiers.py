@@ -120,6 +120,8 @@ SPEC_RULES = [
     ('spec.tensor @y "both" "f32" ["M"]', "the role of a tensor is input, output, inout or workspace, not both"),
     ('spec.tensor @y "input" "float" ["M"]', "float is no element type"),
     ('spec.tensor @y "input" "f32" ["M"] partial', "@y is partial, and a call gives it"),
+    ('spec.tensor @y "output" "f32" ["M"] ends @x along 0', "@y is partial along an axis, outside of ends in a table"),
+    ('spec.tensor @y "output" "f32" ["M"] partial ends @y along 0', "@y is no table of ends that a call gives"),
     (attn('%w = spec.dim "W"'), "no tensor has an extent made of the dim W"),
     (attn('%w = spec.param "width" : index'), "no parameter is called width and is index"),
     (attn('%w = spec.param "window" : f32'), "no parameter is called window and is f32"),

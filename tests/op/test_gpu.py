@@ -42,7 +42,6 @@ SCALE = Signature(
     requires=(("igt", ("dim", "D"), 0),),
     work=(),
     features=("D",),
-    partial=("rows",),
 )
 
 SOURCE = '''
@@ -540,7 +539,6 @@ TEMPS = """attention temps {
 
 def test_of_the_workspaces_those_that_rows_may_leave_unwritten_are_cleared() -> None:
     op = attndsl.compile(TEMPS)
-    assert op.signature.partial == ("part",)
     artifact = op.artifact("triton", {})
     assert artifact.cleared == ("part",)
     module = load_module(artifact)

@@ -212,7 +212,7 @@ def test_calls_without_the_input_lie_as_declared(declared: Op) -> None:
 def test_memory_on_a_gpu(op: Op, partial: bool) -> None:
     """What a plan allocates, wherever it does."""
     bound = torch_tensors.check(op.signature, [*inputs().values(), torch.zeros(4)], {"scale": 1.0})
-    made = gpu.GpuCalls(op.binding).outputs([*inputs().values()], bound)
+    made = gpu.GpuCalls(op.binding).outputs([*inputs().values()], bound, ())
     assert [each.strides for each in made.values()] == [(120, 6, 24, 1), (20, 1, 4)]
     tensor = Output((2, 3), torch.float32, torch.device("cpu"), partial, (1, 2)).allocate()
     assert tensor.stride() == (1, 2) and (not partial or not tensor.any())

@@ -10,10 +10,13 @@ import sys
 import traceback
 from collections.abc import Iterator
 
+import numpy as np
+
 from attndsl.testing.triton_program import TritonProgram, prepare
 
 DEVICE = prepare()
 
+from attndsl.checking.coverage import written_between  # noqa: E402
 from attndsl.checking.typed import Spec  # noqa: E402
 from attndsl.driver.summarise import feature_dims  # noqa: E402
 from attndsl.testing import Case  # noqa: E402
@@ -42,12 +45,37 @@ def boxed_calls(spec: Spec) -> Iterator[tuple[str, Case]]:
         yield what, Case.make(spec, "f16", seed=2, hostile=hostile, dims=wide).poisoned()
 
 
+WITH_GAPS = "--with-gaps"
+"""The same: the rows of requests leave some of an output to none, or follow each other in no order."""
+
+
+def calls_with_gaps(spec: Spec) -> Iterator[tuple[str, Case]]:
+    """Calls of eleven rows and three requests, of each table of ends: it ascends, within the rows, or it does not."""
+    case = Case.make(spec, "f16", seed=1, dims={"B": 3, "M": 11, "N": 11})
+    tables = {ends.table for ends in written_between(spec).values()}
+    for what, ends in {
+        "a gap before and behind": [2, 4, 4, 7],
+        "a gap before": [5, 5, 9, 11],
+        "none": [0, 3, 8, 11],
+        "no rows": [6, 6, 6, 6],
+        "descending": [0, 9, 2, 4],
+        "descending at last": [3, 5, 11, 1],
+        "from before the first row on": [-4, 1, 3, 9],
+        "beyond the last row": [1, 5, 8, 40],
+        "all of it beyond": [20, 21, 25, 30],
+        "descending below 0": [0, -5, 8, 11],
+    }.items():
+        given = {table: np.array(ends, case.arrays[table].dtype) for table in tables}
+        yield what, case.given(**given).poisoned()
+
+
 ODD = (24, 12)
 """The rows and keys of tiles: they differ, and neither is a power of two."""
 
 LOWERED = {
     WITHOUT_HINTS: (lowered_without_hints, ODD, calls),
     WITH_BOXES: (lowered_with_boxes, (32, 16), boxed_calls),
+    WITH_GAPS: (lowered, ODD, calls_with_gaps),
 }
 """How specs are lowered, with which tiles, and called, by the option before their names."""
 

@@ -49,6 +49,14 @@ def test_several_calls_agree_with_the_reference(names: Sequence[str]) -> None:
     check(3 if names == THOROUGH[0] else 2, *names)
 
 
+@pytest.mark.parametrize(
+    "name", ["packed_ragged", *(pytest.param(n, marks=pytest.mark.matrix) for n in ("paged_prefill", "append_ragged"))]
+)
+def test_what_lies_outside_of_all_rows_is_0(name: str) -> None:
+    """Only that is cleared, where ends ascend within an output; else all of it."""
+    check(10, name, options=["--with-gaps"])
+
+
 @pytest.mark.matrix
 @pytest.mark.parametrize("names", [ONCE[n : n + TOGETHER] for n in range(0, len(ONCE), TOGETHER)], ids="-".join)
 def test_a_hostile_call_agrees_with_the_reference(names: list[str]) -> None:
