@@ -16,7 +16,6 @@ from typing import Any
 
 import torch
 
-from attndsl.backends.gpu.clearing import ENDING
 from attndsl.bench.contest import TOLERANCE, Contestant, Inputs, Refused, contest, lent
 from attndsl.bench.timing import Clock
 from attndsl.calling import Arguments
@@ -167,7 +166,7 @@ class Tuning:
         launches: Launches = Arguments(tuple(self._inputs.values()), tuple(outputs)).passed_to(
             partial(self._program.launches, schedule=schedule), self._bound.params
         )
-        return [launch for launch in launches if not launch[0].__name__.endswith(ENDING)]
+        return [*launches][self._program.artifact.clearing :]
 
 
 def _key(schedule: Schedule) -> tuple[tuple[str, int], ...]:

@@ -15,8 +15,8 @@ class Artifact:
 
     `types` binds each type variable to an element type. `source` is the generated program; `ir` holds the text of the
     IR by stage, `attn` and `tile`; `schedule` is what was chosen, in the order in which `explain` tells it.
-    `machine` is the GPU or CPU that the code suits, of attndsl.ir.machines. `cleared` are the workspaces that are 0
-    when a call begins.
+    `machine` is the GPU or CPU that the code suits, of attndsl.ir.machines. `cleared` are the outputs and
+    workspaces that are 0 before its launches, the first of which, so many, are `clearing` other outputs in part.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Artifact:
     schedule: Mapping[str, int | str]
     machine: str | None = None
     cleared: tuple[str, ...] = ()
+    clearing: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """The artifact as values that `json` can write."""
@@ -41,6 +42,7 @@ class Artifact:
             "schedule": dict(self.schedule),
             "machine": self.machine,
             "cleared": list(self.cleared),
+            "clearing": self.clearing,
         }
 
     @classmethod

@@ -57,6 +57,7 @@ def compile_spec(
         schedule={**_sizes(row), **_pinned(spec), **describe(module, any(step.name == ROLES_PASS for step in steps))},
         machine=row.machine(machine),
         cleared=_cleared(module),
+        clearing=sum(op.ends is not None for op in module.body.block.ops if isinstance(op, TensorOp)),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from attndsl.backends.gpu.parameters import stride_names
 from attndsl.backends.writer import Writer
@@ -11,9 +11,6 @@ from attndsl.python_names import pointer_name, python_name
 
 PROGRAMS = 16
 """The programs on each processor that clear rows, where there are as many."""
-
-ENDING = "_clearing_kernel"
-"""What the names of such kernels end with."""
 
 
 def is_cleared_outside(tensor: spec.TensorOp) -> bool:
@@ -46,7 +43,8 @@ def write_kernel(out: Writer, name: str, tensor: spec.TensorOp, table: spec.Tens
             out.line(f"for before in range(0, {beside}, 1024):")
             with out.indented():
                 out.line("at = before + tl.arange(0, 1024)")
-                out.line(f"place = {' + '.join([f'row * {steps[along]}', *_digits(others, steps)])}")
+                places = [f"row * {steps[along]}", *(_digits(others, steps) or ["at * 0"])]
+                out.line(f"place = {' + '.join(places)}")
                 out.line(f"zeros = tl.zeros([1024], {own}.dtype.element_ty)")
                 out.line(f"tl.store({own} + place, zeros, mask=at < {beside})")
     out.line("")
@@ -70,13 +68,15 @@ last = tl.where(ascend, last, rows)
 """
 
 
-def _digits(others: Sequence[int], steps: Sequence[str]) -> Iterator[str]:
+def _digits(others: Sequence[int], steps: Sequence[str]) -> list[str]:
     """Where the elements of a row lie, as `at` counts them, the last axis varying fastest."""
+    found = []
     for position, n in enumerate(others):
         behind = [f"n_{other}" for other in others[position + 1 :]]
         product = f"({' * '.join(behind)})" if len(behind) > 1 else "".join(behind)
         divided = f"at // {product}" if behind else "at"
-        yield f"{divided} % n_{n} * {steps[n]}" if position else f"{divided} * {steps[n]}"
+        found.append(f"{divided} % n_{n} * {steps[n]}" if position else f"{divided} * {steps[n]}")
+    return found
 
 
 def launch_of(name: str, tensor: spec.TensorOp, table: spec.TensorOp, device: str) -> list[str]:

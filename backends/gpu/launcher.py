@@ -13,7 +13,7 @@ import numpy as np
 from attndsl.backends.branches import write_branches
 from attndsl.backends.dims import dim_statements
 from attndsl.backends.gpu.choosing import BOX, BOX_STRIDES, CHOOSE, CHOOSE_ROWS, CHOOSE_SPLITS
-from attndsl.backends.gpu.clearing import ENDING, is_cleared_outside, launch_of, write_kernel
+from attndsl.backends.gpu.clearing import is_cleared_outside, launch_of, write_kernel
 from attndsl.backends.gpu.parameters import Parameters
 from attndsl.backends.names import Names, leaf_name, python_text
 from attndsl.backends.writer import Writer
@@ -174,7 +174,7 @@ class Launcher:
     def write(self, launched: Sequence[Launched]) -> None:
         """Both functions, and before them the kernels that clear what no row writes."""
         arguments = [python_name(t.sym_name.data) for t in self.tensors]
-        cleared = list(self._clearing())
+        cleared = list(self._clearing({each.name for each in launched}))
         keywords = ["*", *map(_keyword, self.params), "schedule=None"]
         self.out.listed(f"def {self.name}_launches(", [*arguments, *keywords], "):")
         with self.out.indented():
@@ -191,12 +191,17 @@ class Launcher:
             self.out.line(f"return {self.launches}")
         self._caller(arguments, keywords)
 
-    def _clearing(self) -> Iterator[tuple[str, spec.TensorOp, spec.TensorOp]]:
-        """Writes the kernels that clear tensors outside of all rows: the name of each, its tensor, and the ends."""
+    def _clearing(self, kernels: Collection[str]) -> Iterator[tuple[str, spec.TensorOp, spec.TensorOp]]:
+        """Writes the kernels that clear tensors outside of all rows: the name of each, its tensor, and the ends.
+
+        Others may have any name that is made of a spec's.
+        """
         for tensor in filter(is_cleared_outside, self.tensors):
             assert tensor.ends is not None
             table = spec.enclosing_tensor(tensor, tensor.ends.string_value())
-            name = f"{self.name}_{python_name(tensor.sym_name.data)}{ENDING}"
+            called = f"{self.name}_{python_name(tensor.sym_name.data)}_clearing"
+            while (name := f"{called}_kernel") in kernels:
+                called += "_"
             write_kernel(self.out, name, tensor, table)
             yield name, tensor, table
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,7 @@ from attndsl.ir.analyses.roled import roled
 from attndsl.ir.analyses.roles_gain import Enough, NoGain, arithmetic_of, enough_for, products_of
 from attndsl.op.forms import HOPPER, form, launched
 
-from .test_roles import REFUSED, kernels, plain
+from .test_roles import REFUSED, kernels, plain, spec_of
 
 PARAMS = {"softcap": {"cap": 50.0}}
 
@@ -125,6 +126,35 @@ def test_few_keys_do_where_data_count_rows(pages: int) -> None:
     made = attndsl.load("paged_prefill").artifact("gluon", sizes, "cuda:90", T="bf16", I="i32")
     given = {**sizes, "B": 128, "M": 128 * 256, "Hq": 32, "Hkv": 8, "P": 512, "L": pages}
     assert launched(made, given, {})[0][0] == "paged_prefill_roles_kernel"
+
+
+SIDE_BY_SIDE = """attention a {
+    dims B, M, N, D, R
+    input  q : f32[M, D]
+    input  x : f32[D, R]
+    input  y_clearing : f32[N, R]
+    input  ends : i32[B + 1]
+    output x_y : f32[M, R]
+    let z[j, d in D] = x[d, :] . y_clearing[j, :]
+    each b in B, i in ends[b + 1] - ends[b]
+    over j in N
+    score = q[ends[b] + i, :] . z[j, :]
+    x_y[ends[b] + i, :] = softmax(score) . y_clearing[j, :]
+}"""
+
+
+def test_what_clears_is_no_form_whatever_it_is_called() -> None:
+    """A kernel may be called as one is that clears: that of a spec's name, or of what is made of two inputs."""
+    text = spec_of("packed_ragged").source.text.replace("packed_ragged", "o_clearing")
+    made = attndsl.compile(text).artifact("gluon", {"D": 128, "E": 128}, "cuda:90", T="bf16", I="i32")
+    sizes = {"B": 64, "M": 65536, "N": 65536, "Hq": 32, "Hkv": 8, "D": 128, "E": 128}
+    assert made.clearing == 1
+    assert [kernel for kernel, _ in launched(made, sizes, {})] == ["o_clearing_roles_kernel"]
+    made = attndsl.compile(SIDE_BY_SIDE).artifact("triton", {}, "cuda:90")
+    kernels = [node.name for node in ast.parse(made.source).body if isinstance(node, ast.FunctionDef)]
+    assert len(kernels) == len(set(kernels)) and {"a_x_y_clearing_kernel", "a_x_y_clearing__kernel"} <= {*kernels}
+    found = launched(made, {"B": 1, "M": 4096, "N": 64, "D": 64, "R": 64}, {})
+    assert found[0][0] == "a_x_y_clearing_kernel" and "a_x_y_clearing__kernel" not in dict(found)
 
 
 LATENT = {"R": 512, "P": 64, "S": 64}

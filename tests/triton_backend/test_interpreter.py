@@ -50,7 +50,7 @@ def test_several_calls_agree_with_the_reference(names: Sequence[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["packed_ragged", *(pytest.param(n, marks=pytest.mark.matrix) for n in ("paged_prefill", "append_ragged"))]
+    "name", ["ragged_outputs", *(pytest.param(n, marks=pytest.mark.matrix) for n in ("packed_ragged", "paged_prefill"))]
 )
 def test_what_lies_outside_of_all_rows_is_0(name: str) -> None:
     """Only that is cleared, where ends ascend within an output; else all of it."""

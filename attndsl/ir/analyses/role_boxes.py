@@ -299,7 +299,7 @@ def _is_place(where: SSAValue, box: Box, extent: object, axes: AxesAnalysis) -> 
     less, more = (test.lhs, test.rhs) if predicate(test) in ("sle", "slt") else (test.rhs, test.lhs)
     strict = predicate(test) in ("slt", "sgt")
     if predicate(test) in ("sle", "sge", "slt", "sgt") and place in (less, more):
-        return (place is less and strict and is_extent(more, extent)) or (more is place and constant(less) == 0)
+        return (place is less and is_extent(more, extent)) if strict else (place is more and constant(less) == 0)
     return tests_place(test, box.sides[box.along], extent, axes)
 
 
