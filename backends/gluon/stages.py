@@ -178,7 +178,7 @@ class StagesWriter(TritonKernel):
         tensor, (along, last), (_, columns) = outbox.declaration, outbox.box, outbox.box.values()
         across = None if outbox.across is None else outbox.across.value.data
         steps = stride_names(tensor)
-        others = [(place, step) for place, step in zip(op.start, steps, strict=True) if place is not op.start[along]]
+        others = [(op.start[n], step) for n, step in enumerate(steps) if n != along]
         corner = [f"{self.text[place].within(7)} * {step}" for place, step in others if constant(place) != 0]
         begins = " + ".join([pointer_name(tensor.sym_name.data), *corner])
         rows, first, below = (self.text[value].code for value in (op.rows, op.start[along], op.below))
