@@ -16,7 +16,7 @@ class Artifact:
     `types` binds each type variable to an element type. `source` is the generated program; `ir` holds the text of the
     IR by stage, `attn` and `tile`; `schedule` is what was chosen, in the order in which `explain` tells it.
     `machine` is the GPU or CPU that the code suits, of attndsl.ir.machines. `cleared` are the outputs and
-    workspaces that are 0 before its launches, the first of which, so many, are `clearing` other outputs in part.
+    workspaces that are 0 before the launches of a call; of these the first `clearing` clear other outputs in part.
     """
 
     name: str

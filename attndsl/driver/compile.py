@@ -99,7 +99,7 @@ def _pipeline(row: Target, spec: Spec, sizes: Mapping[str, int], machine: str | 
 def _cleared(module: ModuleOp) -> tuple[str, ...]:
     """The outputs and workspaces that are 0 when the launches of a call begin."""
     tensors = (op for op in module.body.block.ops if isinstance(op, TensorOp))
-    return tuple(op.sym_name.data for op in tensors if op.partial is not None and op.ends is None)
+    return tuple(op.sym_name.data for op in tensors if op.is_zeroed)
 
 
 def _sizes(row: Target) -> dict[str, int | str]:

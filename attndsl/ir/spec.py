@@ -103,6 +103,11 @@ class TensorOp(IRDLOperation):
         """The extents as expressions."""
         return self.extents.data
 
+    @property
+    def is_zeroed(self) -> bool:
+        """Whether all of it is 0 before kernels write it."""
+        return self.partial is not None and self.ends is None
+
     def verify_(self) -> None:
         if self.role.data not in ("input", "output", "inout", "workspace"):
             raise VerifyException(f"the role of a tensor is input, output, inout or workspace, not {self.role.data}")

@@ -1,4 +1,8 @@
-"""What clears an output outside of all rows that write it, where data say where these end: a kernel, and its launch."""
+"""What clears an output outside of all rows that write it, where data say where these end: a kernel, and its launch.
+
+In most calls that is nothing, and all of it is much: on an H200 packed batches of 16,384 and 32,768 rows and 32 heads
+of 128 took 0.85 to 0.96 of the time without.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,6 @@ from attndsl.python_names import pointer_name, python_name
 
 PROGRAMS = 16
 """The programs on each processor that clear rows, where there are as many."""
-
-
-def is_cleared_outside(tensor: spec.TensorOp) -> bool:
-    """Whether a kernel of its own clears a tensor before others write it: all but a call's rows, in most calls nothing.
-
-    On an H200 packed batches of 32,768 rows and 32 heads of 128, of 256 MB, took 0.85 to 0.96 of the time without
-    clearing all.
-    """
-    return tensor.ends is not None
 
 
 def write_kernel(out: Writer, name: str, tensor: spec.TensorOp, table: spec.TensorOp) -> None:

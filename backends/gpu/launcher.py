@@ -13,7 +13,7 @@ import numpy as np
 from attndsl.backends.branches import write_branches
 from attndsl.backends.dims import dim_statements
 from attndsl.backends.gpu.choosing import BOX, BOX_STRIDES, CHOOSE, CHOOSE_ROWS, CHOOSE_SPLITS
-from attndsl.backends.gpu.clearing import is_cleared_outside, launch_of, write_kernel
+from attndsl.backends.gpu.clearing import launch_of, write_kernel
 from attndsl.backends.gpu.parameters import Parameters
 from attndsl.backends.names import Names, leaf_name, python_text
 from attndsl.backends.writer import Writer
@@ -196,8 +196,9 @@ class Launcher:
 
         Others may have any name that is made of a spec's.
         """
-        for tensor in filter(is_cleared_outside, self.tensors):
-            assert tensor.ends is not None
+        for tensor in self.tensors:
+            if tensor.ends is None:
+                continue
             table = spec.enclosing_tensor(tensor, tensor.ends.string_value())
             called = f"{self.name}_{python_name(tensor.sym_name.data)}_clearing"
             while (name := f"{called}_kernel") in kernels:
@@ -254,7 +255,7 @@ class Launcher:
         with self.out.indented():
             self._docstring()
             for tensor in self.tensors:
-                if tensor.partial is not None and not is_cleared_outside(tensor):
+                if tensor.is_zeroed:
                     self.out.line(f"{python_name(tensor.sym_name.data)}.zero_()  # what no program writes is 0")
             named = [*(python_name(p.sym_name.data) for p in self.params), "schedule"]
             words = [*arguments, *(f"{name}={name}" for name in named)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -289,6 +290,31 @@ def test_heads_of_few_tiles_go_together(tiles: int) -> None:
     next(op for op in module.walk() if isinstance(op, walks.SeekOp)).abreast = IntegerAttr(tiles, index)
     for seed in range(4):
         agree(module, spec_of("packed_ragged"), "bf16", REQUESTS, seed)
+
+
+@pytest.mark.parametrize("heads", [1, 3, 40])
+def test_the_text_of_a_seek_finds_each_tile_in_order(heads: int) -> None:
+    """Of three requests with 700, 0 and 1000 rows, a tile of 128 each, one head or all go first, by their tiles."""
+    tree = ast.parse(re.sub(r"\.to\(gl\.int(32|64)\)", "", text_of("packed_ragged")))
+    (function,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.endswith("_seek"))
+    function.decorator_list = []
+    ends, most = [0, 700, 700, 1700], 20
+    gl = SimpleNamespace(
+        load=ends.__getitem__, minimum=min, maximum=max, where=lambda c, one, other: one if c else other
+    )
+    known: dict[str, Any] = {"gl": gl}
+    exec(compile(ast.Module([function], []), "<seek>", "exec"), known)
+    wanted = []
+    for request, there in enumerate((6, 0, 8)):
+        pairs = [(head, tile) for head in range(heads) for tile in range(there)]
+        if there * heads <= 256:
+            pairs.sort(key=lambda pair: pair[::-1])
+        wanted += [(request * heads + head) * most + most - there + tile for head, tile in pairs]
+    tiles, place, ahead, found = 3 * heads * most, 0, 0, []
+    for rank in range(len(wanted) + 2):
+        number, place, ahead = known[function.name](rank, place, ahead, tiles, 0, 1, 10**6, 1, 3, heads, most)
+        found.append(number)
+    assert found == [*wanted, tiles, tiles]
 
 
 def puts(module: ModuleOp) -> list[roles.PutOp]:
