@@ -19,6 +19,9 @@ CHOICES = (ROWS, KEYS, SPLITS)
 ROLES = "ROLES"
 """Whether the warps of a program have roles, 1 or 0, where a file holds kernels of both forms."""
 
+WIDE_ROWS = "WIDE"
+"""Whether programs with roles have more rows, 1 or 0, where a file holds kernels of both kinds."""
+
 LEAST_KEYS = "LEAST_KEYS"
 """The keys from which on a launch gives them roles by itself."""
 

@@ -19,7 +19,7 @@ import torch
 from attndsl.bench.contest import TOLERANCE, Contestant, Inputs, Refused, contest, lent
 from attndsl.bench.timing import Clock
 from attndsl.calling import Arguments
-from attndsl.choices import KEYS, ROLES, ROWS, SPLITS
+from attndsl.choices import KEYS, ROLES, ROWS, SPLITS, WIDE_ROWS
 from attndsl.ir.context import parse_module
 from attndsl.ir.machines import DEFAULT, MACHINES
 from attndsl.op.gpu import GpuCalls
@@ -81,8 +81,7 @@ class Tuning:
         found = candidates(parse_module(artifact.ir["tile"]), MACHINES[artifact.machine or DEFAULT])
         near = sorted(found, key=lambda schedule: _distance(schedule, self._plain))
         kept = self._program.tuned.get(self._bound.dims)
-        other = {ROLES: 1 - self.tables.get(ROLES, 0)}
-        forms = [other] if other != kept and self._has_roles({ROLES: 1}) else []
+        forms = [schedule for schedule in self._forms() if schedule != kept]
         rest = (schedule for schedule in near if schedule not in (kept, self._plain) and not self._emptier(schedule))
         return [*([kept] if kept else []), *forms, *rest]
 
@@ -146,10 +145,21 @@ class Tuning:
         sizes = {name: given[name] for name in (ROWS, KEYS) if name in given}
         return {**roles, **sizes, **options}, given.get(SPLITS, 1)
 
+    def _forms(self) -> list[Schedule]:
+        """What asks for a form that the tables do not choose: with roles or without, and the other of two with them."""
+        if not self._has_roles({ROLES: 1}):
+            return []
+        sizes = [{ROLES: 1, WIDE_ROWS: wide} for wide in (0, 1)]
+        chosen = self._kernels({ROLES: 1})
+        others = [schedule for schedule in sizes if self._kernels(schedule) != chosen]
+        return [{ROLES: 1 - self.tables.get(ROLES, 0)}, *others]
+
     def _has_roles(self, schedule: Schedule) -> bool:
         """Whether warps have roles with a schedule: other kernels are launched than where none are asked for."""
-        kernels, plain = ([kernel for kernel, *_ in self._launches(s)] for s in (schedule, {**schedule, ROLES: 0}))
-        return kernels != plain
+        return self._kernels(schedule) != self._kernels({**schedule, ROLES: 0})
+
+    def _kernels(self, schedule: Schedule) -> list[object]:
+        return [kernel for kernel, *_ in self._launches(schedule)]
 
     def _emptier(self, schedule: Schedule) -> bool:
         """Whether tiles of half as many rows are no more tiles."""

@@ -88,89 +88,90 @@ After:
       tile.kept %q : f32
     }
     tile.kernel @sums form "roles" {
-      %0 = arith.constant 64 : index
-      %1 = arith.constant 127 : index
-      %2 = arith.constant 1 : index
-      %3 = arith.constant 0 : index
-      %4 = arith.constant 128 : index
+      %0 = arith.constant 2 : index
+      %1 = arith.constant 64 : index
+      %2 = arith.constant 127 : index
+      %3 = arith.constant 1 : index
+      %4 = arith.constant 0 : index
+      %5 = arith.constant 128 : index
       %zero = arith.constant 0 : index
       %D = arith.constant 16 : index
       %none = arith.constant 0.000000e+00 : f32
       %M = spec.dim "M"
       %N = spec.dim "N"
-      %i0 = tile.program "i" to %M step %4
+      %i0 = tile.program "i" to %M step %5
       roles.ring @k_ring of @k along [0 : index, 1 : index] sizes [128 : index, 16 : index] stages 2 readers 2
       roles.ring @v_ring of @v along [0 : index, 1 : index] sizes [128 : index, 16 : index] stages 2 readers 2
       roles.ring @q_ring of @q along [0 : index, 1 : index] sizes [64 : index, 16 : index] stages 2 readers 1
       roles.order @order among 2
       roles.board @numbers stages 2 readers 2
       roles.producer registers 24 {
-        roles.walk(%3, %3) take {
+        roles.walk(%4, %4) take {
         ^bb0(%walked: index, %used: index):
           %number_stage, %number_phase = roles.turn %walked of 2
           %number = roles.take @sums_taken
-          %5 = arith.subi %2, %number_phase : index
-          roles.wait "empty" @numbers[%number_stage] phase %5
+          %6 = arith.subi %3, %number_phase : index
+          roles.wait "empty" @numbers[%number_stage] phase %6
           roles.post @numbers[%number_stage] %number
           roles.go %number carrying(%walked, %used)
         } do {
         ^bb0(%number_1: index, %walked_1: index, %used_1: index):
           %i0_1 = roles.programs %number_1 of(%i0) : index
-          %6 = arith.maxsi %N, %3 : index
-          %7 = arith.addi %6, %1 : index
-          %8 = arith.floordivsi %7, %4 : index
-          %visits = roles.turns %8
+          %7 = arith.maxsi %N, %4 : index
+          %8 = arith.addi %7, %2 : index
+          %9 = arith.floordivsi %8, %5 : index
+          %visits = roles.turns %9
           %k_stage, %k_phase = roles.turn %used_1 of 2
-          %9 = arith.subi %2, %k_phase : index
-          roles.wait "empty" @k_ring[%k_stage] phase %9
+          %10 = arith.subi %3, %k_phase : index
+          roles.wait "empty" @k_ring[%k_stage] phase %10
           roles.expect @k_ring[%k_stage] bytes 4096
           roles.copy @k_ring[%k_stage] from(%zero, %zero)
           %q_stage, %q_phase = roles.turn %walked_1 of 1
-          %10 = arith.subi %2, %q_phase : index
-          roles.wait "empty" @q_ring[%3] phase %10
+          %11 = arith.subi %3, %q_phase : index
+          roles.wait "empty" @q_ring[%4] phase %11
+          roles.expect @q_ring[%4] bytes 2048
+          roles.copy @q_ring[%4] from(%i0_1, %zero)
+          %12 = arith.addi %i0_1, %1 : index
+          %13 = arith.subi %3, %q_phase : index
+          roles.wait "empty" @q_ring[%3] phase %13
           roles.expect @q_ring[%3] bytes 2048
-          roles.copy @q_ring[%3] from(%i0_1, %zero)
-          %11 = arith.addi %i0_1, %0 : index
-          %12 = arith.subi %2, %q_phase : index
-          roles.wait "empty" @q_ring[%2] phase %12
-          roles.expect @q_ring[%2] bytes 2048
-          roles.copy @q_ring[%2] from(%11, %zero)
-          tile.loop %turn = %2 to %visits step %2 {
-            %j0 = arith.muli %turn, %4 : index
-            %13 = arith.addi %used_1, %turn : index
-            %k_stage_1, %k_phase_1 = roles.turn %13 of 2
-            %14 = arith.subi %2, %k_phase_1 : index
-            roles.wait "empty" @k_ring[%k_stage_1] phase %14
+          roles.copy @q_ring[%3] from(%12, %zero)
+          tile.loop %turn = %3 to %visits step %3 {
+            %j0 = arith.muli %turn, %5 : index
+            %14 = arith.addi %used_1, %turn : index
+            %k_stage_1, %k_phase_1 = roles.turn %14 of 2
+            %15 = arith.subi %3, %k_phase_1 : index
+            roles.wait "empty" @k_ring[%k_stage_1] phase %15
             roles.expect @k_ring[%k_stage_1] bytes 4096
             roles.copy @k_ring[%k_stage_1] from(%j0, %zero)
-            %before = arith.subi %turn, %2 : index
-            %j0_1 = arith.muli %before, %4 : index
-            %15 = arith.addi %used_1, %before : index
-            %v_stage, %v_phase = roles.turn %15 of 2
-            %16 = arith.subi %2, %v_phase : index
-            roles.wait "empty" @v_ring[%v_stage] phase %16
+            %before = arith.subi %turn, %3 : index
+            %j0_1 = arith.muli %before, %5 : index
+            %16 = arith.addi %used_1, %before : index
+            %v_stage, %v_phase = roles.turn %16 of 2
+            %17 = arith.subi %3, %v_phase : index
+            roles.wait "empty" @v_ring[%v_stage] phase %17
             roles.expect @v_ring[%v_stage] bytes 4096
             roles.copy @v_ring[%v_stage] from(%j0_1, %zero)
             tile.yield
           }
-          %last = arith.subi %visits, %2 : index
-          %j0_2 = arith.muli %last, %4 : index
-          %17 = arith.addi %used_1, %last : index
-          %v_stage_1, %v_phase_1 = roles.turn %17 of 2
-          %18 = arith.subi %2, %v_phase_1 : index
-          roles.wait "empty" @v_ring[%v_stage_1] phase %18
+          %last = arith.subi %visits, %3 : index
+          %j0_2 = arith.muli %last, %5 : index
+          %18 = arith.addi %used_1, %last : index
+          %v_stage_1, %v_phase_1 = roles.turn %18 of 2
+          %19 = arith.subi %3, %v_phase_1 : index
+          roles.wait "empty" @v_ring[%v_stage_1] phase %19
           roles.expect @v_ring[%v_stage_1] bytes 4096
           roles.copy @v_ring[%v_stage_1] from(%j0_2, %zero)
-          %19 = arith.addi %walked_1, %2 : index
-          %20 = arith.addi %used_1, %visits : index
-          tile.unsigned %7, %8, %visits, %11, %walked_1, %used_1, %19, %20 : index, index, index, index, index, index,
+          %20 = arith.addi %walked_1, %3 : index
+          %21 = arith.addi %used_1, %visits : index
+          tile.unsigned %8, %9, %visits, %12, %walked_1, %used_1, %20, %21 : index, index, index, index, index, index,
             index, index
-          roles.next %19, %20
+          roles.next %20, %21
         }
       }
       roles.consumers 2 registers 240 {
       ^bb0(%part: index):
-        roles.walk(%3, %3) take {
+        roles.walk(%4, %4) take {
         ^bb0(%walked_2: index, %used_2: index):
           %number_stage_1, %number_phase_1 = roles.turn %walked_2 of 2
           roles.wait "full" @numbers[%number_stage_1] phase %number_phase_1
@@ -181,24 +182,24 @@ After:
           %number_stage_2, %number_phase_2 = roles.turn %walked_3 of 2
           roles.release @numbers[%number_stage_2]
           %i0_2 = roles.programs %number_3 of(%i0) : index
-          %21 = arith.maxsi %N, %3 : index
-          %22 = arith.addi %21, %1 : index
-          %23 = arith.floordivsi %22, %4 : index
-          %visits_1 = roles.turns %23
+          %22 = arith.maxsi %N, %4 : index
+          %23 = arith.addi %22, %2 : index
+          %24 = arith.floordivsi %23, %5 : index
+          %visits_1 = roles.turns %24
           %first = roles.share 64 rows from %i0_2 part %part
-          %i_end = arith.addi %first, %0 : index
-          %i = tile.range "i" from %first to %i_end size %0
+          %i_end = arith.addi %first, %1 : index
+          %i = tile.range "i" from %first to %i_end size %1
           %i_in = arith.cmpi slt, %i, %M : index
           %d = tile.range "d" from %zero to %D size %D
           %e = tile.range "e" from %zero to %D size %D
           %z = tile.broadcast %none over(%i, %e) : f32 to f32
-          %place = tile.range "place" from %3 to %4 size %4
+          %place = tile.range "place" from %4 to %5 size %5
           %q_stage_1, %q_phase_1 = roles.turn %walked_3 of 1
           roles.wait "full" @q_ring[%part] phase %q_phase_1
           %q = roles.view @q_ring[%part] over(%i, %d) : f32
           %q_1 = roles.operand %q as "bf16" : f32
-          %j_end = arith.addi %zero, %4 : index
-          %j = tile.range "j" from %zero to %j_end size %4
+          %j_end = arith.addi %zero, %5 : index
+          %j = tile.range "j" from %zero to %j_end size %5
           %k_stage_2, %k_phase_2 = roles.turn %used_3 of 2
           roles.wait "full" @k_ring[%k_stage_2] phase %k_phase_2
           %k = roles.view @k_ring[%k_stage_2] over(%j, %d) : f32
@@ -207,54 +208,56 @@ After:
           roles.release @k_ring[%k_stage_2]
           %w = math.tanh %scores : f32
           %w_1 = roles.operand %w as "bf16" from %j to %place : f32
-          %z_1, %w_2 = tile.loop %turn_1 = %2 to %visits_1 step %2 iter_args(%z_2 = %z, %w_3 = %w_1) -> (f32, f32) {
-            %24 = arith.subi %used_3, %walked_3 : index
-            %25 = arith.addi %24, %turn_1 : index
-            %ordered = arith.subi %25, %part : index
+          %z_1, %w_2 = tile.loop %turn_1 = %3 to %visits_1 step %3 iter_args(%z_2 = %z, %w_3 = %w_1) -> (f32, f32) {
+            %25 = arith.subi %used_3, %walked_3 : index
+            %26 = arith.addi %25, %turn_1 : index
+            %27 = arith.minsi %part, %3 : index
+            %ordered = arith.subi %26, %27 : index
             %order_stage, %order_phase = roles.turn %ordered of 1
             roles.wait "full" @order[%part] phase %order_phase
-            %j0_3 = arith.muli %turn_1, %4 : index
-            %j_end_1 = arith.addi %j0_3, %4 : index
-            %j_1 = tile.range "j" from %j0_3 to %j_end_1 size %4
-            %26 = arith.addi %used_3, %turn_1 : index
-            %k_stage_3, %k_phase_3 = roles.turn %26 of 2
+            %j0_3 = arith.muli %turn_1, %5 : index
+            %j_end_1 = arith.addi %j0_3, %5 : index
+            %j_1 = tile.range "j" from %j0_3 to %j_end_1 size %5
+            %28 = arith.addi %used_3, %turn_1 : index
+            %k_stage_3, %k_phase_3 = roles.turn %28 of 2
             roles.wait "full" @k_ring[%k_stage_3] phase %k_phase_3
             %k_1 = roles.view @k_ring[%k_stage_3] over(%j_1, %d) : f32
             %scoring_1 = roles.product %q_1, %k_1 over %d : f32
-            %before_1 = arith.subi %turn_1, %2 : index
-            %27 = arith.addi %used_3, %before_1 : index
-            %v_stage_2, %v_phase_2 = roles.turn %27 of 2
+            %before_1 = arith.subi %turn_1, %3 : index
+            %29 = arith.addi %used_3, %before_1 : index
+            %v_stage_2, %v_phase_2 = roles.turn %29 of 2
             roles.wait "full" @v_ring[%v_stage_2] phase %v_phase_2
             %v = roles.view @v_ring[%v_stage_2] over(%place, %e) : f32
             %weighing = roles.product %w_3, %v over %place onto %z_2 : f32
-            %other = arith.subi %2, %part : index
-            roles.pass @order[%other]
+            %30 = arith.addi %part, %3 : index
+            %following = spec.mod %30, %0
+            roles.pass @order[%following]
             %scores_1 = roles.await %scoring_1 pending 1 : f32
             roles.release @k_ring[%k_stage_3]
             %w_4 = math.tanh %scores_1 : f32
             %sums = roles.await %weighing pending 0 : f32
             roles.release @v_ring[%v_stage_2]
             %w_5 = roles.operand %w_4 as "bf16" from %j_1 to %place : f32
-            tile.unsigned %24, %25, %ordered : index, index, index
+            tile.unsigned %25, %26, %27, %ordered, %30, %following : index, index, index, index, index, index
             tile.yield %sums, %w_5 : f32, f32
           }
           roles.release @q_ring[%part]
-          %last_1 = arith.subi %visits_1, %2 : index
-          %28 = arith.addi %used_3, %last_1 : index
-          %v_stage_3, %v_phase_3 = roles.turn %28 of 2
+          %last_1 = arith.subi %visits_1, %3 : index
+          %31 = arith.addi %used_3, %last_1 : index
+          %v_stage_3, %v_phase_3 = roles.turn %31 of 2
           roles.wait "full" @v_ring[%v_stage_3] phase %v_phase_3
           %v_1 = roles.view @v_ring[%v_stage_3] over(%place, %e) : f32
           %weighing_1 = roles.product %w_2, %v_1 over %place onto %z_1 : f32
           %sums_1 = roles.await %weighing_1 pending 0 : f32
           roles.release @v_ring[%v_stage_3]
-          %some = arith.cmpi sgt, %23, %3 : index
+          %some = arith.cmpi sgt, %24, %4 : index
           %sum = arith.select %some, %sums_1, %z : f32
           tile.store @o[%i, %e] = %sum where %i_in : f32
-          %29 = arith.addi %walked_3, %2 : index
-          %30 = arith.addi %used_3, %visits_1 : index
-          tile.unsigned %22, %23, %visits_1, %first, %walked_3, %used_3, %29, %30 : index, index, index, index,
-            index, index, index, index
-          roles.next %29, %30
+          %32 = arith.addi %walked_3, %3 : index
+          %33 = arith.addi %used_3, %visits_1 : index
+          tile.unsigned %23, %24, %visits_1, %first, %walked_3, %used_3, %32, %33 : index, index, index, index, index,
+            index, index, index
+          roles.next %32, %33
         }
       }
     }
@@ -295,6 +298,9 @@ What a turn reads beside keys and values is copied into rings of its own where i
 box, or has to be computed, a role that loads hands on (`roles.loader`, `attndsl.ir.analyses.role_loads`). Where keys
 end before their tensor and nothing looks for NaN behind them, values there are cleared (`roles.clear`).
 
+Where a program may be faster with three consumers (`attndsl.ir.analyses.role_room`), each of which has fewer registers,
+a kernel has that form as well, and a launch chooses by how many rounds of tiles its processors have to do.
+
 What is scheduled as the plain kernel goes with the other, too, in its tiles. What stands before the loops and is the
 same for all rows is computed before the roles. Which kernels are taken, and by what rule tiles are made,
 `attndsl.ir.analyses.roled` says; others stay alone. Where `attndsl.ir.analyses.roles_gain` finds that it pays, the
@@ -313,6 +319,7 @@ from dataclasses import dataclass, replace
 from attndsl.choices import FEWER_KEYS, KEYS, LEAST_KEYS, ROLES, ROUNDS, ROWS
 from attndsl.ir import spec, tile
 from attndsl.ir.analyses.role_parts import ROWS_OF_A_CONSUMER, NoRoles, Roled
+from attndsl.ir.analyses.role_room import widened
 from attndsl.ir.analyses.roled import roled
 from attndsl.ir.analyses.roles_gain import NoGain, enough_for
 from attndsl.ir.carried import remove_unneeded
@@ -364,12 +371,13 @@ class AssignRoles(ModulePass):
             counter = spec.TensorOp(f"{kernel.entry.data}_taken", "workspace", "i32", [], partial=True)
             counter.location = kernel.location
             op.body.block.insert_op_before(counter, next(each for each in kernels if each.parent is not None))
-            made = RolesKernel(plain, found, counter.sym_name.data)
-            op.body.block.insert_op_after(made.kernel, kernel)
-            made.write()
+            if is_whole and not looks and (wide := widened(found)) is not None:
+                _write(plain, wide, counter, kernel)
+            made = _write(plain, found, counter, kernel)
+            made.schedules = _schedules(found)
             for look in looks:
                 copy = copied(look)
-                op.body.block.insert_op_before(copy, made.kernel)
+                op.body.block.insert_op_before(copy, made)
                 if packed is not None:
                     packing = packing_of(copy)
                     assert packing is not None, "what is looked for is found for the same rows"
@@ -377,18 +385,6 @@ class AssignRoles(ModulePass):
                 _in_tiles(copy, found)
             if packed is not None:
                 replace_with(plain, [])
-            remove_unneeded(made.kernel)
-            for load in of_kind(made.kernel, tile.LoadOp):
-                load.box = None  # rings are all that is copied
-            for store in of_kind(made.kernel, tile.StoreOp):
-                store.scattered = UnitAttr() if found.scattered else None
-            for task in of_kind(made.kernel, TaskOp):
-                for each in operations(task):
-                    if isinstance(each, tile.LoadOp):
-                        each.apart = UnitAttr()
-                    elif isinstance(each, tile.StoreOp):
-                        each.scattered = UnitAttr()
-            made.kernel.schedules = _schedules(found)
             for left in (kernel, *looks) if adds else ():
                 replace_with(left, [])
 
@@ -421,6 +417,27 @@ class AssignRoles(ModulePass):
             return copy, found
         replace_with(copy, [])
         return None
+
+
+def _write(plain: tile.KernelOp, found: Roled, counter: spec.TensorOp, kernel: tile.KernelOp) -> tile.KernelOp:
+    """Puts behind a kernel its form with roles, or that of one like it."""
+    writer = RolesKernel(plain, found, counter.sym_name.data)
+    made, module = writer.kernel, kernel.parent
+    assert module is not None
+    module.insert_op_after(made, kernel)
+    writer.write()
+    remove_unneeded(made)
+    for load in of_kind(made, tile.LoadOp):
+        load.box = None  # rings are all that is copied
+    for store in of_kind(made, tile.StoreOp):
+        store.scattered = UnitAttr() if found.scattered else None
+    for task in of_kind(made, TaskOp):
+        for each in operations(task):
+            if isinstance(each, tile.LoadOp):
+                each.apart = UnitAttr()
+            elif isinstance(each, tile.StoreOp):
+                each.scattered = UnitAttr()
+    return made
 
 
 def adds_up(kernel: tile.KernelOp) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from attndsl.checking.evaluate import with_defaults
-from attndsl.choices import KEYS, ROLES, ROWS
+from attndsl.choices import KEYS, ROLES, ROWS, WIDE_ROWS
 from attndsl.cli.gpu import gpu
 from attndsl.cli.memory import require_memory
 from attndsl.cli.options import (
@@ -29,7 +29,7 @@ from attndsl.syntax.source import Source
 if TYPE_CHECKING:
     from attndsl.tune import Trial, Tuning
 
-WORDS = {ROWS: "rows", KEYS: "keys", "num_warps": "warps", "num_stages": "stages", ROLES: "roles"}
+WORDS = {ROWS: "rows", KEYS: "keys", "num_warps": "warps", "num_stages": "stages", ROLES: "roles", WIDE_ROWS: "wide"}
 """What the table calls the choices of a schedule."""
 
 
@@ -104,7 +104,8 @@ def _show(title: str, tuning: Tuning, trials: Sequence[Trial], possible: int, be
     console.print(title)
     table = Table()
     tried = [tuning.tables, *(trial.schedule for trial in trials)]
-    words = {name: word for name, word in WORDS.items() if name != ROLES or any(ROLES in each for each in tried)}
+    told = {name for name in (ROLES, WIDE_ROWS) if not any(name in each for each in tried)}
+    words = {name: word for name, word in WORDS.items() if name not in told}
     for column in (*words.values(), "splits", "µs", "ratio"):
         table.add_column(column, justify="right")
     table.add_column("")
@@ -127,5 +128,8 @@ def _cells(names: Iterable[str], schedule: Mapping[str, int], splits: int) -> li
 
 
 def _schedule(schedule: Mapping[str, int]) -> str:
-    said = {ROLES: "roles" if schedule.get(ROLES) else "no roles"}
+    said = {
+        ROLES: "roles" if schedule.get(ROLES) else "no roles",
+        WIDE_ROWS: "more rows a tile" if schedule.get(WIDE_ROWS) else "fewer rows a tile",
+    }
     return ", ".join(said.get(name, f"{schedule[name]} {word}") for name, word in WORDS.items() if name in schedule)

@@ -7,6 +7,7 @@ from attndsl.ir import tile
 from attndsl.ir.analyses.looks import found_before
 from attndsl.ir.analyses.role_loads import tensors_of
 from attndsl.ir.analyses.role_parts import NoRoles, features_of
+from attndsl.ir.analyses.role_room import widened
 from attndsl.ir.analyses.roled import roled
 from attndsl.ir.analyses.roles_gain import NoGain, enough_for
 from attndsl.ir.axes import AxesAnalysis
@@ -35,7 +36,7 @@ def describe(module: ModuleOp, gives_roles: bool = False) -> dict[str, str]:
     for kernel in kernels:
         suffix = f" ({kernel.entry.data})" if len(kernels) > 1 else ""
         form = kernel.form.data if kernel.form is not None else ""
-        if form != "roles":  # whose roles are told of the plain kernel
+        if form not in ("roles", "wide"):  # whose roles are told of the plain kernel
             told.update({f"{name}{suffix}": text for name, text in _kernel(kernel).items()})
         if form == "whole" and gives_roles and kernel.scheduled_as is None:
             told[f"roles{suffix}"] = _roles(kernel)
@@ -85,6 +86,8 @@ def _roles(kernel: tile.KernelOp) -> str:
         folding = f"{found.consumers} groups of four have {sums} sums of the same {found.part_rows} rows"
     if tensors := tensors_of(found):
         folding = f"four load {', '.join(tensors)}, {folding}"
+    if (wide := widened(found)) is not None:
+        folding += f", or {wide.consumers}, where all tiles of rows are done sooner"
     return f"{taken}: one warp copies, {folding}, {found.tile_keys} keys a tile, {found.stages} stages"
 
 

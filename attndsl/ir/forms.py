@@ -18,17 +18,19 @@ def runs(
     splits: int,
     with_roles: bool = False,
     fused: bool = False,
+    wide: bool = False,
 ) -> bool:
     """Whether a kernel runs at a call of these dims and parameters whose launch chooses so many splits.
 
-    Where warps may have roles, the kernel in which they have runs `with_roles`, else the one beside it. What stands
-    `instead of` others does where those are `fused`.
+    Where warps may have roles, the kernel in which they have runs `with_roles`, else the one beside it; that of more
+    rows where programs are to be `wide`, and there is one. What stands `instead of` others does where those are
+    `fused`.
     """
     if kernel.instead is not None:
         return fused
     if fused and kernel.entry.data in fused_in(kernel):
         return False
-    if kernel.form is not None and kernel.form.data != _form(kernel, splits, with_roles):
+    if kernel.form is not None and kernel.form.data != _form(kernel, splits, with_roles, wide):
         return False
     if kernel.when is not None and not evaluate(kernel.when.data, dims, params):
         return False
@@ -55,8 +57,10 @@ def kernels_beside(kernel: AnyKernel) -> list[AnyKernel]:
     return [op for region in module.regions for op in region.ops if isinstance(op, attn.KernelOp | tile.KernelOp)]
 
 
-def _form(kernel: AnyKernel, splits: int, with_roles: bool) -> str:
+def _form(kernel: AnyKernel, splits: int, with_roles: bool, wide: bool) -> str:
     """The form that runs of the kernels of one name: a kernel with roles runs in the place of a plain one."""
     plain = "whole" if splits == 1 else "split"
     forms = {op.form.data for op in kernels_beside(kernel) if op.form is not None and op.entry == kernel.entry}
-    return "roles" if with_roles and {plain, "roles"} <= forms else plain
+    if not with_roles or not {plain, "roles"} <= forms:
+        return plain
+    return "wide" if wide and "wide" in forms else "roles"

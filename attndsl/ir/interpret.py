@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from attndsl.checking.symbolic import evaluate
-from attndsl.choices import FUSED, KEYS, ROWS, SPLITS
+from attndsl.choices import FUSED, KEYS, ROWS, SPLITS, WIDE_ROWS
 from attndsl.ir import attn, roles, spec, tile
 from attndsl.ir.analyses.boxes import box_of
 from attndsl.ir.analyses.stored import held_by
@@ -77,7 +77,8 @@ def interpret(
         for op in module.body.block.ops:
             if not isinstance(op, attn.KernelOp | tile.KernelOp):
                 continue
-            if not runs(op, dims, params, choices[SPLITS], True, bool(choices.get(FUSED))):
+            fused, wide = (bool(choices.get(choice)) for choice in (FUSED, WIDE_ROWS))
+            if not runs(op, dims, params, choices[SPLITS], True, fused, wide):
                 continue
             if isinstance(op, attn.KernelOp) or any(isinstance(each, roles.RoleOp) for each in op.body.block.ops):
                 run.block(op.body.block)  # roles take the programs of their kernel themselves

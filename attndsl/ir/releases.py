@@ -52,14 +52,16 @@ STORED = (tile.StoreOp, roles.PutOp)
 def verify_role(role: roles.RoleOp) -> None:
     """Raises VerifyException where a role does what is another's, or reads a stage that is not, or no more, its own."""
     kernel = role.parent_op()
-    if not isinstance(kernel, tile.KernelOp) or kernel.form is None or kernel.form.data != "roles":
-        raise VerifyException('stands in a kernel of form "roles"')
+    if not isinstance(kernel, tile.KernelOp) or kernel.form is None or kernel.form.data not in ("roles", "wide"):
+        raise VerifyException('stands in a kernel of form "roles" or "wide"')
     for op in operations(role):
         if isinstance(op, OF_OTHERS[type(role)]):
             raise VerifyException(f"{op.name} is what another role does")
         among = op.relay.among if isinstance(op, roles.HandOp) and isinstance(op.relay, ExchangeOp) else None
         if among is not None and isinstance(role, roles.ConsumersOp) and among != role.count:
             raise VerifyException("what consumers exchange is exchanged among all of them")
+        if isinstance(op, roles.PassOp) and isinstance(role, roles.ConsumersOp) and op.order.stages != role.count:
+            raise VerifyException("consumers pass on in an order of all of them")
     for block in {op.parent for op in operations(role)}:
         if block is not None:
             _Walk().block(block)

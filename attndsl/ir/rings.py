@@ -295,10 +295,10 @@ class BoardOp(IRDLOperation):
 
 @irdl_op_definition
 class OrderOp(IRDLOperation):
-    """Barriers, one for each of two consumers, by which they do something one after the other.
+    """Barriers, one for each of several consumers, by which they do something one after the other.
 
-    That of a consumer is full when the other one has passed on to it (`roles.pass`). The first use of the first one
-    waits for nobody, as phase 1 of a barrier at which nothing has arrived is complete.
+    That of a consumer is full when the one before it has passed on to it (`roles.pass`), the last one to the first. The
+    first use of the first one waits for nobody, as phase 1 of a barrier at which nothing has arrived is complete.
     """
 
     name = "roles.order"
@@ -310,8 +310,8 @@ class OrderOp(IRDLOperation):
         super().__init__(properties={"sym_name": StringAttr(name), "stages": IntegerAttr(stages, index)})
 
     def verify_(self) -> None:
-        if self.stages.value.data != 2:
-            raise VerifyException("has a barrier for each of two consumers")
+        if self.stages.value.data < 2:
+            raise VerifyException("has a barrier for each of two consumers or more")
 
 
 @irdl_op_definition

@@ -329,10 +329,16 @@ class PassOp(StageOp):
     def __init__(self, order: str, stage: SSAValue) -> None:
         super().__init__(properties={"ring": SymbolRefAttr(order)}, operands=[stage])
 
+    @property
+    def order(self) -> OrderOp:
+        """In which it goes on; raises VerifyException where that is none."""
+        if not isinstance(found := self.holder, OrderOp):
+            raise VerifyException(f"@{self.ring.string_value()} is no order")
+        return found
+
     def verify_(self) -> None:
         super().verify_()
-        if not isinstance(self.holder, OrderOp):
-            raise VerifyException(f"@{self.ring.string_value()} is no order")
+        _ = self.order
 
 
 @irdl_op_definition

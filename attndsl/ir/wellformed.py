@@ -30,7 +30,7 @@ from attndsl.ir.xdsl import Operation, SSAValue, StringAttr, VerifyException, in
 
 ROW_VARIABLES = (attn.EachOp, attn.GridOp, attn.RowOp, attn.ColumnOp)
 
-FORMS = ("whole", "split", "roles")
+FORMS = ("whole", "split", "roles", "wide")
 
 Access = attn.ReadOp | attn.WriteOp | attn.ScatterOp | tile.LoadOp | tile.StoreOp
 FOLDING = (tile.ReduceOp, tile.DotOp)

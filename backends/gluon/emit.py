@@ -27,10 +27,11 @@ from attndsl.backends.gluon.helpers import (
     SHARED,
     STORE_ROWS,
     TANH,
+    WIDE_TILES,
 )
 from attndsl.backends.gluon.legal import LEGAL
 from attndsl.backends.gluon.stages import GLUON_TYPES, StagesWriter, plain_name
-from attndsl.backends.gpu.launcher import IN_ROLES, WHOLE, kernel_name
+from attndsl.backends.gpu.launcher import IN_ROLES, IN_WIDE_ROLES, WHOLE, WITH_ROLES, kernel_name, stem
 from attndsl.backends.text import Text
 from attndsl.backends.triton.emit import TritonKernel, emit_with
 from attndsl.backends.writer import Writer
@@ -110,7 +111,15 @@ def emit(module: ModuleOp, source: str = "") -> str:
     clears = CLEAR if any(isinstance(op, roles.ClearOp) for op in ops) else ""
     sections = SECTIONS if any(isinstance(op, walks.SectionOp) for op in ops) else ""
     fused = any(kernel.instead is not None for kernel in kernels)
-    functions = BOXES + (FUSED if fused else "") + (SHARED if shares else "") + (HEADS if heads else "") + descriptor
+    wide = any(kernel.form == IN_WIDE_ROLES for kernel in kernels)
+    functions = (
+        BOXES
+        + (WIDE_TILES if wide else "")
+        + (FUSED if fused else "")
+        + (SHARED if shares else "")
+        + (HEADS if heads else "")
+        + descriptor
+    )
     functions += (ALIKE if told or ending else "") + (ANEW if anew else "") + sections + tanh + packs + clears
     functions += STORE_ROWS if ending else ""
     adds = any(isinstance(op, roles.PutOp) and op.adds is not None for op in ops)
@@ -130,7 +139,7 @@ def _without_roles(kernels: list[tile.KernelOp]) -> Iterator[str]:
 
 
 def _writer(kernel: tile.KernelOp, *given: object) -> TritonKernel:
-    kind = GluonKernel if kernel.form == IN_ROLES and kernel.scheduled_as is None else TritonKernel
+    kind = GluonKernel if kernel.form in WITH_ROLES and kernel.scheduled_as is None else TritonKernel
     return kind(kernel, *given)  # type: ignore[arg-type]
 
 
@@ -142,14 +151,14 @@ class GluonKernel(StagesWriter):
 
     def write(self) -> None:
         """The function of each role, and the kernel's."""
-        entry, out = self.kernel.entry.data, self.out
+        begins, out = stem(self.kernel), self.out
         ops = list(self.kernel.body.block.ops)
         self.boxed = [op for op in ops if isinstance(op, BoxesOp)]
         self.tiles = self.names.like("tiles")
         found = [op for op in ops if isinstance(op, roles.RoleOp)]
-        self.role_names = {op: self.names.like(f"{entry}_{_called(op)}") for op in found}
+        self.role_names = {op: self.names.like(f"{begins}_{_called(op)}") for op in found}
         beside = [op for op in self.kernel.walk() if isinstance(op, BESIDE)]
-        self.beside_names = {op: self.names.like(f"{entry}_{_called(op)}") for op in beside}
+        self.beside_names = {op: self.names.like(f"{begins}_{_called(op)}") for op in beside}
         self.descriptors: dict[BoxesOp, str] = {}
         self.memory: dict[str, str] = {}
         self.pieces: dict[str, str] = {}

@@ -9,6 +9,7 @@ from attndsl.backends.gpu.roles_rule import (
     LEAST_SHARED_TURNS,
     SPLIT_TURNS,
     TILE_TURNS,
+    WIDE_ROUNDS,
 )
 
 IMPORTS = """from triton.experimental import gluon
@@ -66,6 +67,17 @@ def _has_roles(asked, splits, pays, device, *tensors):
     if not wanted or device.type != "cuda" or torch.cuda.get_device_capability(device)[0] != 9:
         return False
     return all(_box_strides(x) is not None for x in tensors)
+'''
+
+WIDE_TILES = f'''
+
+def _is_wide(asked, tiles, wide, device):
+    """Whether tiles are those of three consumers, which are fewer: where all are done sooner.
+
+    {WIDE_ROUNDS[1]} rounds of them take as long as {WIDE_ROUNDS[0]} of others.
+    """
+    rounds, fewer = (triton.cdiv(n, _processors(device)) for n in (tiles, wide))
+    return (asked or {{}}).get("WIDE", {WIDE_ROUNDS[0]} * fewer < {WIDE_ROUNDS[1]} * rounds)
 '''
 
 FUSED = '''

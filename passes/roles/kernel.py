@@ -109,7 +109,7 @@ class RolesKernel(TurnedBuilder):
         self.order = OrderOp("order", parts) if goes_in_order(found) else None
         if self.order is not None:
             self._add(self.order)
-        loads, registers = bool(found.loaded), CONSUMER_REGISTERS
+        loads, registers = bool(found.loaded), CONSUMER_REGISTERS[found.consumers]
         if loads:
             own, registers = BESIDE_LOADER[through_registers(found, found.loaded)]
         self.held, self.ahead = holds_queries(found, registers), scores_ahead(found)
@@ -451,8 +451,7 @@ class RolesKernel(TurnedBuilder):
             self.non_negative.append(before)
         sums, values = self._weigh(before, weights, state)
         if self.order is not None:
-            other = self._value(arith.SubiOp(self._number(1), self.part), "other")
-            self._add(PassOp(self.order.sym_name.data, other))
+            self._pass_on(self.order)
         scores = self._value(AwaitOp(pending, len(sums)), "scores")
         self._release(keys)
         state, weights = self._fold(turn, scores, state, full)
@@ -462,18 +461,26 @@ class RolesKernel(TurnedBuilder):
         self._release(values, is_later)
         return state, weights
 
-    def _await_other(self, turn: SSAValue) -> None:
-        """Waits for the other consumer's products: the second goes behind the first, that behind its turn before.
+    def _pass_on(self, order: OrderOp) -> None:
+        """Lets the next consumer begin its products, the first one after the last."""
+        behind, consumers = self._value(arith.AddiOp(self.part, self._number(1))), self._number(order.stages.value.data)
+        following = self._value(spec.ModOp(behind, consumers), "following")
+        self.non_negative += [behind, following]
+        self._add(PassOp(order.sym_name.data, following))
 
-        Of all turns but the first of each tile, so many there were before this one.
+    def _await_other(self, turn: SSAValue) -> None:
+        """Waits for another consumer's products: each goes behind the one before it, the first behind the last's turn.
+
+        Of all turns but the first of each tile, so many there were before this one; the first is a turn ahead.
         """
         if self.order is None:
             return
         self.place = self.found.scoring[0].dot.location
         before = self._value(arith.SubiOp(self.used, self.walked))
         turns = self._value(arith.AddiOp(before, turn))
-        own = self._value(arith.SubiOp(turns, self.part), "ordered")
-        self.non_negative += [before, turns, own]
+        behind = self._value(arith.MinSIOp(self.part, self._number(1)))
+        own = self._value(arith.SubiOp(turns, behind), "ordered")
+        self.non_negative += [before, turns, behind, own]
         _, phase = self._use(own, 1, "order")
         self._add(WaitOp("full", self.order.sym_name.data, self.part, phase))
 

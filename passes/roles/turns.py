@@ -88,7 +88,7 @@ class RolesBuilder:
 
     def __post_init__(self) -> None:
         self.axes, self.widths = AxesAnalysis(), Widths()
-        self.kernel = tile.KernelOp(self.plain.entry.data, StringAttr("roles"))
+        self.kernel = tile.KernelOp(self.plain.entry.data, StringAttr("wide" if self.found.is_wide else "roles"))
         self.kernel.bounds, self.kernel.strided = self.plain.bounds, self.plain.strided
         self.kernel.location, self.kernel.instead = self.plain.location, self.plain.instead
         self.block = self.kernel.body.block

@@ -109,6 +109,40 @@ def test_roles_pay_for_few_keys_where_processors_have_several_tiles(
 
 
 @pytest.mark.parametrize(
+    ("batches", "rows", "wide"),
+    [
+        (1, 1024, False),  # 16 rounds of tiles of 128 rows, or 12 of 192: three of these take as long as four of others
+        (1, 1500, True),  # 24, or 16
+        (1, 2048, True),  # 32, or 22
+        (8, 192, True),  # 32, or 16
+        (8, 129, True),
+        (8, 128, False),  # 16 of both
+        (8, 193, False),  # 32 of both
+    ],
+)
+def test_programs_have_three_consumers_where_all_tiles_are_done_sooner(batches: int, rows: int, wide: bool) -> None:
+    """Of 2 processors, 4 heads a batch: each of two tiles of rows is a round."""
+    made = artifact("mha", 64)
+    sizes = {"B": batches, "H": 4, "M": rows, "N": 2048, "D": 64, "E": 64}
+    expected = "mha_wide_roles_kernel" if wide else "mha_roles_kernel"
+    for asked, kernel in (
+        ({"ROLES": 1}, expected),
+        ({"ROLES": 1, "WIDE": 1}, "mha_wide_roles_kernel"),
+        ({"ROLES": 1, "WIDE": 0}, "mha_roles_kernel"),
+        ({"ROLES": 0}, "mha_kernel"),
+    ):
+        programs = 2 if "roles" in kernel else batches * 4 * -(-rows // 64)
+        assert launched(made, sizes, {}, asked, 2) == [(kernel, programs)]
+
+
+@pytest.mark.parametrize(
+    ("name", "extent"), [("causal_end", 64), ("alibi", 64), ("mha", 80), ("mha", 96), ("gqa", 64), ("padding", 64)]
+)
+def test_programs_with_masks_or_more_features_have_two_consumers(name: str, extent: int) -> None:
+    assert "_is_wide" not in artifact(name, extent).source
+
+
+@pytest.mark.parametrize(
     ("batches", "rows", "expected"), [(16, 32768, True), (64, 64, False), (64, 1024, False), (64, 1025, True)]
 )
 def test_requests_have_as_many_rows_as_outputs_on_average(batches: int, rows: int, expected: bool) -> None:

@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from attndsl.backends.gpu.aot import load
+from attndsl.backends.gpu.launcher import IN_WIDE_ROLES, kernel_name
 from attndsl.backends.gpu.stand_ins import POINTERS
 from attndsl.backends.gpu.targets import TARGETS
 from attndsl.driver.compile import compile_spec, lower
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.role_parts import CONSUMERS, WIDE_CONSUMERS
 from attndsl.ir.rings import BoxesOp
 from attndsl.ir.xdsl import ModuleOp
 from attndsl.python_names import pointer_name
@@ -41,8 +43,9 @@ PIECES = [("mha", "bf16", 192, 128), ("alibi", "f16", 96, 80), ("gated_output", 
 
 
 class Compiled(NamedTuple):
-    """Code of a kernel, what ptxas says of it, its instructions with their addresses, and what it calls."""
+    """Code of a kernel, its consumers, what ptxas says of it, its instructions with addresses, and what it calls."""
 
+    consumers: int
     shared: int
     said: str
     instructions: list[tuple[int, str, str]]
@@ -93,8 +96,9 @@ def compiled(
     types, sizes = types_with(found, element), sizes_of(found, extent, values) | more
     module, _ = lower(found, types, "gluon", sizes)
     functions, made = load(compile_spec(found, types, "gluon", sizes).source), []
-    for kernel in (each for each in kernels(module, "roles") if (each.instead is not None) == fused):
-        function = functions[f"{kernel.entry.data}_roles_kernel"]
+    both = [*kernels(module, "roles"), *kernels(module, "wide")]
+    for kernel in (each for each in both if (each.instead is not None) == fused):
+        function = functions[kernel_name(kernel)]
         types, constants = signature_of(function, module, kernel)
         # As a launch has it where addresses and strides are multiples of 16.
         aligned = [n for n, name in enumerate(types) if re.search(r"_(ptr|s\d+)$", name)]
@@ -112,7 +116,8 @@ def compiled(
         lines = re.findall(r"/\*([0-9a-f]{4,5})\*/\s+(?:@!?U?P\w+ )?(\S+)(.*)", sass)
         instructions = [(int(a, 16), b, c) for a, b, c in lines]
         called = re.findall(r"^\.func [^;{]*\{.*?^\}", code.asm["ptx"], re.DOTALL | re.MULTILINE)
-        made.append(Compiled(code.metadata.shared, said.stdout + said.stderr, instructions, called))
+        consumers = WIDE_CONSUMERS if kernel.form == IN_WIDE_ROLES else CONSUMERS
+        made.append(Compiled(consumers, code.metadata.shared, said.stdout + said.stderr, instructions, called))
     return made
 
 
@@ -134,6 +139,14 @@ def loops(instructions: list[tuple[int, str, str]]) -> list[list[str]]:
 )
 def test_no_loop_over_keys_spills(name: str, element: str, extent: int, values: int, tmp_path: Path) -> None:
     no_loop_spills(compiled(name, element, extent, values, tmp_path))
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize(("name", "extent"), [("mha", 64), ("mha", 32), ("co_attention", 64)])
+def test_no_loop_of_three_consumers_spills(name: str, extent: int, tmp_path: Path) -> None:
+    made = compiled(name, "bf16", extent, extent, tmp_path)
+    assert {code.consumers for code in made} == {CONSUMERS, WIDE_CONSUMERS}
+    no_loop_spills(made)
 
 
 @pytest.mark.matrix
@@ -173,12 +186,12 @@ def no_loop_spills(made: list[Compiled], few: int = FEW) -> None:
         # What a role waits in, and what is laid out behind it, is a loop to this look as well: those are long. One over
         # tiles is as short where that over keys lies elsewhere: it stores.
         over_keys = [ops for ops in loops(code.instructions) if _has(ops, "HGMMA") and not _has(ops, "STG", "UTMASTG")]
-        # Those of two consumers over full tiles, and then, where these are apart, over mixed ones.
-        folding = sorted(over_keys, key=len)[:4]
+        # Those of all consumers over full tiles, and then, where these are apart, over mixed ones.
+        folding = sorted(over_keys, key=len)[: 2 * code.consumers]
         assert folding
         turns = min(sum(op.startswith("HGMMA") for op in ops) for ops in folding)
         for n, ops in enumerate(folding):
             spilled = [op for op in ops if op.startswith(("STL", "LDL"))]
-            is_mixed = n >= 2 and sum(op.startswith("HGMMA") for op in ops) == turns
-            assert n >= 2 or len(spilled) <= few, "a loop over keys spills"
+            is_mixed = n >= code.consumers and sum(op.startswith("HGMMA") for op in ops) == turns
+            assert n >= code.consumers or len(spilled) <= few, "a loop over keys spills"
             assert not is_mixed or len(spilled) <= max(few, MIXED), "a loop over mixed tiles spills"

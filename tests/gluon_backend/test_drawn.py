@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from itertools import product
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
-from attndsl.choices import FUSED, SPLITS
+from attndsl.choices import FUSED, SPLITS, WIDE_ROWS
 from attndsl.driver.passes import passes_of, run_pipeline
 from attndsl.driver.summarise import feature_dims
 from attndsl.driver.targets import target_of
@@ -46,6 +47,7 @@ def agree_with_roles(spec: Spec, dims: Mapping[str, int]) -> int:
         (each, 1) for each in (plain, module) if any(isinstance(op, KernelOp) and op.instead for op in each.walk())
     ]
     forms += [(module, 0)] if kernels(module, "roles") else []
+    wide = (0, 1) if kernels(module, "wide") else (0,)
     if not forms:
         return 0
     for number in range(3):
@@ -54,9 +56,10 @@ def agree_with_roles(spec: Spec, dims: Mapping[str, int]) -> int:
         except ValueError:  # no input of these dims satisfies what the spec requires
             continue
         for call in (case, case.poisoned()):
-            for form, fuses in forms:
+            for (form, fuses), more_rows in product(forms, wide):
                 arrays = {name: array.copy() for name, array in call.arrays.items()}
-                found = interpret(form, arrays, call.dims, call.params, {**SMALL_CHOICES, SPLITS: 1, FUSED: fuses})
+                chosen = {**SMALL_CHOICES, SPLITS: 1, FUSED: fuses, WIDE_ROWS: more_rows}
+                found = interpret(form, arrays, call.dims, call.params, chosen)
                 call.check("assign-roles", found, narrowed=True)
             tried += any(form is module for form, _ in forms)
     return tried

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from attndsl.backends.gluon.helpers import SECTIONS
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
+from attndsl.choices import SPLITS, WIDE_ROWS
 from attndsl.driver.compile import compile_spec, lower
 from attndsl.driver.summarise import feature_dims
 from attndsl.gradient import gradient
@@ -153,6 +154,12 @@ def kernels(module: ModuleOp, form: str) -> list[tile.KernelOp]:
     return [op for op in found if op.form is not None and op.form.data == form]
 
 
+def choices_of(module: ModuleOp) -> list[dict[str, int]]:
+    """What launches may choose that cut no keys: programs with roles have more rows, or not, where there are both."""
+    both = (0, 1) if kernels(module, "wide") else (0,)
+    return [{**SMALL_CHOICES, SPLITS: 1, WIDE_ROWS: wide} for wide in both]
+
+
 def held(
     name: str, element: str, dims: Mapping[str, int], seed: int, rows: int = 2, keys: int = 4, features: int = 16
 ) -> None:
@@ -166,8 +173,10 @@ def agree(module: ModuleOp, spec: Spec, element: str, dims: Mapping[str, int], s
     few = {dim: size for dim, size in {**extents, **dims}.items() if dim in spec.dims}
     case = Case.make(spec, element, seed, {**few, **sizes_of(spec, features)})
     for each in (case, case.poisoned()):
-        found = interpret(module, each.arrays, each.dims, each.params, {**SMALL_CHOICES, "SPLITS": 1})
-        each.check("assign-roles", found, narrowed=True)
+        for chosen in choices_of(module):
+            arrays = {name: array.copy() for name, array in each.arrays.items()}
+            found = interpret(module, arrays, each.dims, each.params, chosen)
+            each.check("assign-roles", found, narrowed=True)
 
 
 def disagrees(module: ModuleOp, name: str, dims: Mapping[str, int], seed: int = 1) -> bool:
@@ -949,8 +958,10 @@ def test_masks_and_scores_in_any_combination(mask: str) -> None:
         for place, (rows, keys) in enumerate(EXTENTS[seed % 2 :: 2]):
             case = Case.make(spec, "bf16", seed, {"B": 2, "H": 2, "D": features, "E": values, "M": rows, "N": keys})
             case = case.poisoned() if (seed // 2 + place) % 2 else case  # what meets NaN takes slow paths
-            found = interpret(module, case.arrays, case.dims, case.params, {**SMALL_CHOICES, "SPLITS": 1})
-            case.check("assign-roles", found, narrowed=True)
+            for chosen in choices_of(module):
+                arrays = {name: array.copy() for name, array in case.arrays.items()}
+                found = interpret(module, arrays, case.dims, case.params, chosen)
+                case.check("assign-roles", found, narrowed=True)
 
 
 # --- what registers and shared memory have room for

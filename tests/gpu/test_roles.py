@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import attndsl
 from attndsl.backends.gpu.aot import load
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
-from attndsl.choices import FUSED, ROLES
+from attndsl.choices import FUSED, ROLES, WIDE_ROWS
 from attndsl.driver.compile import compile_spec
 from attndsl.driver.module import load_function
 from attndsl.driver.summarise import feature_dims
@@ -106,10 +107,10 @@ def test_the_gallery_agrees_with_the_reference(name: str, element: str, extent: 
     roles = f"{ROLES_ENDING}(" in made.source
     for seed, (rows, keys) in enumerate(EXTENTS if roles else EXTENTS[1:2]):
         case = case_of(name, element, extent, seed, M=rows, N=keys)
-        for each in (case, case.poisoned()):
+        for each, wide in product((case, case.poisoned()), (0, 1) if "_is_wide(" in made.source else (0,)):
             started.clear()
-            found = made.run(each, 1, {ROLES: 1})
-            each.check(f"gluon with {rows} rows of {keys} keys", found, narrowed=True)
+            found = made.run(each, 1, {ROLES: 1, WIDE_ROWS: wide})
+            each.check(f"gluon with {rows} rows of {keys} keys, wide: {wide}", found, narrowed=True)
             if keys:  # of none there is no box
                 assert any(kernel.endswith(ROLES_ENDING) for kernel in started) == roles or not has_boxes(
                     case, made.source
@@ -153,13 +154,24 @@ def test_gradients_agree_with_the_reference(name: str, features: int) -> None:
 )
 def test_every_run_gives_the_same_bits(name: str) -> None:
     """A buffer that is filled anew while some warp reads it gives other bits now and then, and no tolerance sees it."""
-    made, started = program(name, "bf16", 128)
-    case = case_of(name, "bf16", 128, 3, M=1504, N=1504)
+    same_bits(name, 128, {ROLES: 1})
+
+
+@pytest.mark.parametrize("wide", [0, 1])
+@pytest.mark.parametrize("name", ["mha", "co_attention"])
+def test_every_run_with_two_or_three_consumers_gives_the_same_bits(name: str, wide: int) -> None:
+    same_bits(name, 64, {ROLES: 1, WIDE_ROWS: wide})
+
+
+def same_bits(name: str, extent: int, asked: dict[str, int]) -> None:
+    made, started = program(name, "bf16", extent)
+    case = case_of(name, "bf16", extent, 3, M=1504, N=1504)
     started.clear()
-    first = made.run(case, 1, {ROLES: 1})
+    first = made.run(case, 1, asked)
     assert [kernel for kernel in started if kernel.endswith(ROLES_ENDING)]
+    assert any("_wide_" in kernel for kernel in started) == bool(asked.get(WIDE_ROWS))
     for _ in range(20):
-        again = made.run(case, 1, {ROLES: 1})
+        again = made.run(case, 1, asked)
         assert all((again[name].view("u1") == first[name].view("u1")).all() for name in first)
 
 

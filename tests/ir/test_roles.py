@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attndsl.choices import SPLITS, WIDE_ROWS
 from attndsl.ir import roles, spec, tile, walks
 from attndsl.ir.context import context, parse_module, print_module
 from attndsl.ir.coroutines import RolesFail
@@ -49,8 +50,8 @@ def module(name: str = "sums", keys: int = 4) -> ModuleOp:
     return found
 
 
-def run(found: ModuleOp, rows: int = 9, keys: int = 21) -> np.ndarray[Any, Any]:
-    """What the kernel writes."""
+def run(found: ModuleOp, rows: int = 9, keys: int = 21, wide: bool = False) -> np.ndarray[Any, Any]:
+    """What the kernel writes, of programs that have more rows where those are asked for."""
     random = np.random.default_rng(0)
     shapes = {"q": (rows, 16), "k": (keys, 16), "v": (keys, 16), "turned": (16, keys)}
     tensors = {op.sym_name.data: op for op in found.walk() if isinstance(op, spec.TensorOp)}
@@ -60,7 +61,7 @@ def run(found: ModuleOp, rows: int = 9, keys: int = 21) -> np.ndarray[Any, Any]:
         shapes = {"q": (rows, 256), "k": (keys, 256), "v": (keys, 256)}
     arrays = {name: encode(random.integers(-2, 3, shape).astype(float), "bf16") for name, shape in shapes.items()}
     arrays["table"] = np.zeros(keys, np.int32)
-    return interpret(found, arrays, {"M": rows, "N": keys}, {}, {**SMALL_CHOICES, "SPLITS": 1})["o"]
+    return interpret(found, arrays, {"M": rows, "N": keys}, {}, {**SMALL_CHOICES, SPLITS: 1, WIDE_ROWS: wide})["o"]
 
 
 def each(found: ModuleOp, kind: type[Operation], ring: str = "", within: type[Operation] = roles.RoleOp) -> list[Any]:
@@ -74,19 +75,21 @@ def drop(op: Any) -> None:
     op.erase()
 
 
-@pytest.mark.parametrize("name", ["sums", "pieces", "through"])
+@pytest.mark.parametrize("name", ["sums", "pieces", "through", "wide"])
 @pytest.mark.parametrize("rows", [0, 1, 5])
 @pytest.mark.parametrize("keys", [0, 1, 4, 21])
 def test_roles_compute_what_the_plain_kernel_does(rows: int, keys: int, name: str) -> None:
     with_roles = module(name)
     plain = with_roles.clone()
     for op in list(plain.body.block.ops):
-        if isinstance(op, tile.KernelOp) and op.form is not None and op.form.data == "roles":
+        if isinstance(op, tile.KernelOp) and op.form is not None and op.form.data in ("roles", "wide"):
             plain.body.block.erase_op(op)
-    np.testing.assert_allclose(run(with_roles, rows, keys), run(plain, rows, keys), rtol=1e-5, atol=1e-5)
+    expected = run(plain, rows, keys)
+    for wide in (False, True):
+        np.testing.assert_allclose(run(with_roles, rows, keys, wide), expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["sums", "pieces", "pages", "through"])
+@pytest.mark.parametrize("name", ["sums", "pieces", "pages", "through", "wide"])
 def test_the_text_reads_back(name: str) -> None:
     text = print_module(module(name))
     assert print_module(parse_module(text)) == text
@@ -226,6 +229,33 @@ BUGS: dict[Callable[[ModuleOp], None], str] = {
 }
 
 
+def a_turn_for_each_consumer_before(found: ModuleOp) -> None:
+    """As if the third were two turns behind the first."""
+    (ordered,) = (op for op in each(found, arith.SubiOp) if op.result.name_hint == "ordered")
+    ordered.operands[1] = each(found, roles.ConsumersOp, within=tile.KernelOp)[-1].body.block.args[0]
+
+
+@pytest.mark.parametrize(
+    ("bug", "said"),
+    [
+        (a_consumer_that_does_not_pass_on, "nothing goes on: .*waits until stage 1 of @order is full"),
+        (a_consumer_that_passes_to_itself, "nothing goes on: .*waits until stage [012] of @order is full"),
+        (a_turn_for_each_consumer_before, "names no negative number"),
+    ],
+)
+def test_a_planted_bug_of_three_consumers_is_found(bug: Callable[[ModuleOp], None], said: str) -> None:
+    found = module("wide")
+    for op in list(found.body.block.ops):
+        if isinstance(op, tile.KernelOp) and op.form is not None and op.form.data == "roles":
+            found.body.block.erase_op(op)
+        elif isinstance(op, tile.KernelOp) and op.form is not None and op.form.data == "wide":
+            op.form = StringAttr("roles")
+    run(found)
+    bug(found)
+    with pytest.raises((RolesFail, AssertionError), match=said):
+        run(found)
+
+
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
 def test_a_planted_bug_is_found(bug: Callable[[ModuleOp], None]) -> None:
     found = module()
@@ -326,11 +356,14 @@ def test_an_outbox_lies_within_a_ring_of_its_size() -> None:
         found.verify()
 
 
-def test_an_order_is_among_two_consumers() -> None:
+def test_an_order_is_among_all_consumers() -> None:
     found = module()
     order = next(op for op in found.walk() if isinstance(op, OrderOp))
+    order.stages = IntegerAttr(1, index)
+    with pytest.raises(VerifyException, match="has a barrier for each of two consumers or more"):
+        found.verify()
     order.stages = IntegerAttr(3, index)
-    with pytest.raises(VerifyException, match="has a barrier for each of two consumers"):
+    with pytest.raises(VerifyException, match="consumers pass on in an order of all of them"):
         found.verify()
     order.stages = IntegerAttr(2, index)
     each(found, roles.WaitOp, "order")[0].barrier = StringAttr("empty")

@@ -207,7 +207,7 @@ ATTN_RULES = [
         attn("%s = arith.cmpi slt, %d, %j : index\n%v = attn.total %one over %j where %s : f32"),
         "whether a key is present depends on attn.axis d",
     ),
-    (attn("").replace("@k {", '@k form "both" {'), "the form of a kernel is whole, split or roles, not both"),
+    (attn("").replace("@k {", '@k form "both" {'), "the form of a kernel is whole, split, roles or wide, not both"),
     (
         attn("").replace("@k {", '@k when "0 < 1" unless "0 < 1" {'),
         "runs `when` something holds, unless it does, never runs",
@@ -526,7 +526,7 @@ TILE_RULES = [
     (tile(HOLDS.format(axis="%i", stop="%N")), "stands in the loop over its keys"),
     (tile(HOLDS.format(axis="%m0", stop="%N")), "works over a value that is no tile.range"),
     (tile(HOLDS.format(axis="%m", stop="%m0")), "has ends that the loop does not change"),
-    (tile("").replace("@k {", '@k form "both" {'), "the form of a kernel is whole, split or roles, not both"),
+    (tile("").replace("@k {", '@k form "both" {'), "the form of a kernel is whole, split, roles or wide, not both"),
     (tile(LOOP.format(low="%i", body="tile.yield %a : f32")), "the range of a loop depends on tile.range i"),
     (
         tile(LOOP.format(low="%c0", body="tile.yield %zero : f32")),

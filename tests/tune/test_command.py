@@ -49,6 +49,7 @@ def test_the_best_is_told_and_kept(attndsl: Any, device: Device) -> None:
 def test_roles_are_told_in_words() -> None:
     assert tune._schedule({"ROLES": 1, "num_warps": 4}) == "4 warps, roles"
     assert tune._schedule({"ROLES": 0}) == "no roles"
+    assert tune._schedule({"ROLES": 1, "WIDE": 0}) == "roles, fewer rows a tile"
 
 
 def test_interrupted_it_tells_and_keeps_what_it_has_found(attndsl: Any, device: Device) -> None:

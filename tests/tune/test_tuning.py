@@ -147,6 +147,19 @@ def test_an_entry_that_is_damaged_counts_for_nothing(device: Device, tmp_path: P
 PREFILL = {"Hq": 2, "M": 256, "N": 256, "D": 128, "E": 128}
 
 
+@pytest.mark.parametrize(("rows", "wide"), [(256, 1), (384, 0)])
+def test_programs_of_other_rows_are_tried_with_roles(
+    device: Device, monkeypatch: pytest.MonkeyPatch, rows: int, wide: int
+) -> None:
+    """Of one processor and two heads, tiles of 128 rows are as many as those of 192, or 6 for 4."""
+    monkeypatch.setattr(gpu, "has_roles", lambda: True)
+    mha, dims = attndsl.load(EXAMPLES / "mha.attn"), {"H": 2, "M": rows, "N": 64}
+    globals_: dict[str, Any] = tuning_of(mha, device, **dims)._program.launches.__globals__
+    monkeypatch.setattr(gpu, "load_module", lambda artifact: globals_)
+    monkeypatch.setitem(globals_, "_has_roles", lambda asked, *_: bool((asked or {}).get("ROLES")))
+    assert tuning_of(mha, device, **dims).schedules()[:2] == [{"ROLES": 1}, {"ROLES": 1, "WIDE": wide}]
+
+
 @pytest.mark.parametrize("pays", [False, True])
 def test_the_other_form_is_tried_first(device: Device, monkeypatch: pytest.MonkeyPatch, pays: bool) -> None:
     """Of a file with roles, whose launcher is told that the CPU has them, and whether they pay."""

@@ -20,6 +20,9 @@ ROWS_OF_A_CONSUMER = 64
 CONSUMERS = 2
 """With three no accumulator of 128 features fits; with one the matrix unit rests while scores are made into weights."""
 
+WIDE_CONSUMERS = 3
+"""Of programs with more rows, where registers of each have room for its tiles (`attndsl.ir.analyses.role_room`)."""
+
 STAGES = 2
 """Three brought nothing on an H200, and one takes the copies out from under the products."""
 
@@ -278,6 +281,11 @@ class Roled:
     def tile_rows(self) -> int:
         """The rows of a program."""
         return self.row_parts * self.part_rows
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether programs have more consumers than others."""
+        return self.consumers == WIDE_CONSUMERS
 
     @property
     def kept(self) -> tuple[int, ...]:

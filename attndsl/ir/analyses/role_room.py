@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from attndsl.ir import spec, tile
+from attndsl.ir.analyses.role_boxes import put_of
 from attndsl.ir.analyses.role_parts import (
+    CONSUMERS,
     EXCHANGED_STAGES,
     ROWS_OF_A_CONSUMER,
     STAGES,
+    WIDE_CONSUMERS,
     NoRoles,
     Roled,
     Summed,
@@ -23,10 +26,10 @@ from attndsl.ir.machines import MACHINES
 from attndsl.ir.rewrite import constant
 from attndsl.ir.rings import COPIED, RELAYED
 from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import Operation, SSAValue, arith
+from attndsl.ir.xdsl import IndexType, Operation, SSAValue, arith
 
-CONSUMER_REGISTERS = 240
-"""A thread's of a consumer: two groups of them leave the one warp that copies as few as there can be."""
+CONSUMER_REGISTERS = {CONSUMERS: 240, WIDE_CONSUMERS: 160}
+"""A thread's of each of so many consumers: these leave the one warp that copies as few as there can be."""
 
 MOST_REGISTERS = 192
 """What the tiles of a loop may take of a consumer's registers: with more it spills. Queries lie in shared memory."""
@@ -102,7 +105,24 @@ def choose_tiles(found: Roled) -> None:
     found.scattered = _memory(found, fitting[0], 1) > room
 
 
-def holds_queries(found: Roled, registers: int = CONSUMER_REGISTERS) -> bool:
+def widened(found: Roled) -> Roled | None:
+    """With a consumer more, where programs of more rows may be faster; else None.
+
+    While two fold, the products of the third are under way. Each has fewer registers, which have room for tiles of few
+    features, but not for queries, for where rows lie that threads load and store, or for places of rows and keys. On an
+    H200 heads of 64 took 0.85 to 0.95 of the time, with a log-sum-exp 0.91 to 0.93, with softcap and sigmoid 0.95 to
+    0.98, of 32 0.89 to 0.94, where tiles of 192 rows leave neither rows nor processors over. Elsewhere a launch takes
+    the others, so that both have to be there. ALiBi took 1.09 to 1.29, and grouped heads without a mask, which threads
+    load, 0.97 to 1.11: both spilled. In no order heads of 64 took 0.91 to 0.95, under a causal mask 1.04 of 4096 keys
+    and 1.39 of 1024; 80, 96 and 128 features, in tiles of 64 keys, 1.09, 1.01 and 1.10.
+    """
+    wide = replace(found, consumers=WIDE_CONSUMERS)
+    fits = found.outboxes and _memory(wide, found.tile_keys, 2) <= MACHINES["cuda:90"].shared
+    pays = found.rows.bound is None and _are_copied(found) and not _has_places(found)
+    return wide if fits and pays and goes_in_order(wide) else None
+
+
+def holds_queries(found: Roled, registers: int = CONSUMER_REGISTERS[CONSUMERS]) -> bool:
     """Whether so many registers of a thread have room for queries beside the tiles of a turn.
 
     Turns of several scores have a limit of their own: no role loads for them, which would take registers.
@@ -151,7 +171,7 @@ def goes_in_order(found: Roled) -> bool:
     Where data say how many keys rows have, it gained nothing.
     """
     alike = found.rotates and not (found.shares or found.loaded or found.beside or found.is_told or _masks_rows(found))
-    return alike and found.row_parts == 2 and features_of(found.products) <= FOLDED_FEATURES
+    return alike and found.row_parts > 1 and features_of(found.products) <= FOLDED_FEATURES
 
 
 def scores_ahead(found: Roled) -> bool:
@@ -211,6 +231,24 @@ def _masks_rows(found: Roled) -> bool:
     both = {found.row_axis.result, found.folded.axis.result}
     asked = [op.cond for op in found.folded.body.block.ops if isinstance(op, arith.SelectOp)]
     return any(both <= axes(condition) for condition in asked)
+
+
+def _are_copied(found: Roled) -> bool:
+    """Whether queries and results of each tile are boxes of one head: threads have no registers for where they lie."""
+    axes, row = AxesAnalysis(), found.row_axis.result
+    stores = [op for op in after_loops(found) if isinstance(op, tile.StoreOp) and len(axes(op.value)) == 2]
+    puts = [put_of(op, row, axes) for op in stores]
+    boxes = [*found.queries, *(put.box for put in puts if put is not None)]
+    return bool(found.queries) and None not in puts and all(box.heads is None for box in boxes)
+
+
+def _has_places(found: Roled) -> bool:
+    """Whether a turn computes with where its rows and keys are, both at once."""
+    axes = AxesAnalysis()
+    assert found.folded.axis is not None
+    both = {found.row_axis.result, found.folded.axis.result}
+    values = [value for op in found.folded.body.block.ops for value in op.results]
+    return any(isinstance(value.type, IndexType) and both <= axes(value) for value in values)
 
 
 def _fitting(sums: Sequence[Summed], live: int, rotates: bool = True) -> list[int]:

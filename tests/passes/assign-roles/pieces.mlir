@@ -76,7 +76,7 @@ tile.kernel @pieces form "whole" {
 // CHECK-NEXT:     %scoring_1 = roles.product %q_3, %k_1 over %d_1 onto %scoring : f32
 // CHECK-NEXT:     %scores = roles.await %scoring_1 pending 0 : f32
 // CHECK:          roles.wait "full" @order[%part]
-// CHECK:          roles.pass @order[%other]
+// CHECK:          roles.pass @order[%following]
 // CHECK-NEXT:     %scores_1 = roles.await %scoring_3 pending 2 : f32
 // CHECK:          %sums = roles.await %weighing pending 0 : f32
 // CHECK-NEXT:     %sums_1 = roles.await %weighing_1 pending 0 : f32
