@@ -237,7 +237,7 @@ def taken(op: Any) -> list[str]:
 
 @pytest.mark.parametrize(
     ("n", "d", "roles"),
-    [(1024, 128, True), (MANY, 128, True), (256, 128, False), (MANY, 64, True), (564, 64, False), (1, 128, False)],
+    [(1024, 128, True), (MANY, 128, True), (128, 128, False), (MANY, 64, True), (448, 64, False), (1, 128, False)],
 )
 def test_an_operator_takes_roles_by_its_rule(n: int, d: int, roles: bool) -> None:
     op = attndsl.load("gqa")
