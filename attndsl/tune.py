@@ -1,8 +1,8 @@
 """Schedules tried on the GPU that is to run them, to find one faster than what the tables choose: `attndsl tune`.
 
-The tables are the cost model's, and good; this looks at its neighbours, and at the other form of the kernels where
-warps may have roles. A schedule is timed in turns with the tables'
-choice, on copies of the same inputs, once its outputs agree with those of that choice.
+The tables are the cost model's, and good; this looks at its neighbours, and at other forms of the kernels where warps
+may have roles. A schedule is timed in turns with the tables' choice, on copies of the same inputs, once its outputs
+agree with those of that choice.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Tuning:
         self._plain, _ = self._chosen({ROLES: 0})
 
     def schedules(self) -> list[Schedule]:
-        """What to try: what is kept, the other form, then the neighbours of the tables' choice, the nearest first."""
+        """What to try: what is kept, other forms, then the neighbours of the tables' choice, the nearest first."""
         artifact = self._program.artifact
         found = candidates(parse_module(artifact.ir["tile"]), MACHINES[artifact.machine or DEFAULT])
         near = sorted(found, key=lambda schedule: _distance(schedule, self._plain))
@@ -142,6 +142,8 @@ class Tuning:
         kernel, _, arguments, options = next(iter(self._launches(schedule)))
         given = dict(zip(kernel.arg_names, arguments, strict=True))
         roles = {ROLES: 1} if self._has_roles(schedule) else {}
+        if roles and (others := self._sizes(schedule)):
+            roles[WIDE_ROWS] = 1 - others[0][WIDE_ROWS]
         sizes = {name: given[name] for name in (ROWS, KEYS) if name in given}
         return {**roles, **sizes, **options}, given.get(SPLITS, 1)
 
@@ -149,10 +151,13 @@ class Tuning:
         """What asks for a form that the tables do not choose: with roles or without, and the other of two with them."""
         if not self._has_roles({ROLES: 1}):
             return []
-        sizes = [{ROLES: 1, WIDE_ROWS: wide} for wide in (0, 1)]
-        chosen = self._kernels({ROLES: 1})
-        others = [schedule for schedule in sizes if self._kernels(schedule) != chosen]
-        return [{ROLES: 1 - self.tables.get(ROLES, 0)}, *others]
+        return [{ROLES: 1 - self.tables.get(ROLES, 0)}, *self._sizes({ROLES: 1})]
+
+    def _sizes(self, schedule: Schedule) -> list[Schedule]:
+        """What asks for programs of other rows than a schedule has, which takes roles: one at most."""
+        chosen = self._kernels(schedule)
+        sizes: list[Schedule] = [{**schedule, ROLES: 1, WIDE_ROWS: wide} for wide in (0, 1)]
+        return [other for other in sizes if self._kernels(other) != chosen][:1]
 
     def _has_roles(self, schedule: Schedule) -> bool:
         """Whether warps have roles with a schedule: other kernels are launched than where none are asked for."""

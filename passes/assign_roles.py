@@ -328,6 +328,7 @@ from attndsl.ir.rewrite import copied, index_constant, insert_before
 from attndsl.ir.rewrite import replace as replace_with
 from attndsl.ir.statements import of_kind, operations
 from attndsl.ir.walks import TaskOp
+from attndsl.ir.workspaces import fresh, symbols_of
 from attndsl.ir.xdsl import ArrayAttr, Context, DictionaryAttr, IntegerAttr, ModuleOp, ModulePass, StringAttr, UnitAttr
 from attndsl.passes.roles.kernel import RolesKernel
 from attndsl.passes.roles.packing import pack, packing_of
@@ -368,7 +369,8 @@ class AssignRoles(ModulePass):
                     _drop(kernel, op)
                 continue
             whole_has = not adds
-            counter = spec.TensorOp(f"{kernel.entry.data}_taken", "workspace", "i32", [], partial=True)
+            name = fresh(f"{kernel.entry.data}_taken", symbols_of(op))
+            counter = spec.TensorOp(name, "workspace", "i32", [], partial=True)
             counter.location = kernel.location
             op.body.block.insert_op_before(counter, next(each for each in kernels if each.parent is not None))
             if is_whole and not looks and (wide := widened(found)) is not None:

@@ -87,7 +87,7 @@ def _roles(kernel: tile.KernelOp) -> str:
     if tensors := tensors_of(found):
         folding = f"four load {', '.join(tensors)}, {folding}"
     if (wide := widened(found)) is not None:
-        folding += f", or {wide.consumers}, where all tiles of rows are done sooner"
+        folding += f", or {wide.consumers} in {wide.stages} stages where all tiles of rows are done as soon"
     return f"{taken}: one warp copies, {folding}, {found.tile_keys} keys a tile, {found.stages} stages"
 
 

@@ -1,10 +1,10 @@
 """The `roles` dialect: *who* does what in a program of a GPU whose warps have roles.
 
-It stands below `tile`, in a kernel of form "roles": one role copies tiles of keys and values into rings of shared
-memory, others multiply and fold them, each its own rows, or its own share of a row's sums: then the first of them hands
-weights on to the others through a relay. What can't be copied as it lies, since it is no box or has to be computed,
-such as keys of 8 bits, a role of its own loads, and hands it on through relays, too. What a role waits for and what it
-releases is written down, as are the products that run while something else is computed.
+It stands below `tile`, in a kernel of form "roles" or "wide": one role copies tiles of keys and values into rings of
+shared memory, others multiply and fold them, each its own rows, or its own share of a row's sums: then the first of
+them hands weights on to the others through a relay. What can't be copied as it lies, since it is no box or has to be
+computed, such as keys of 8 bits, a role of its own loads, and hands it on through relays, too. What a role waits for
+and what it releases is written down, as are the products that run while something else is computed.
 
     roles.ring @k_ring of @k along [2, 3] sizes [128, 128] stages 2 readers 2
     roles.producer registers 24 {

@@ -146,9 +146,9 @@ class KernelOp(IRDLOperation):
     how a GPU runs it, `num_warps` and `num_stages`. That of a kernel whose warps have roles is `ROLES`, with
     `LEAST_KEYS`, the keys from which on a launch takes it by itself, and `FEWER_KEYS`, from which on it does where each
     processor has `ROUNDS` tiles of rows with these to do, or as much; where there is no schedule, only a launch does
-    that is asked to. One that is `scheduled as` another of its form goes right before it: it runs where that runs, in
-    the schedule that is chosen for that, so that both have the same tiles. Its programs are by some of the other's
-    variables.
+    that is asked to. One of the form `wide` has none: a launch that takes roles takes it by rounds of tiles. One that
+    is `scheduled as` another of its form goes right before it: it runs where that runs, in the schedule that is chosen
+    for that, so that both have the same tiles. Its programs are by some of the other's variables.
 
     `bounds` is a sum of products, each a count and its factors: a dim's extent `"M"`, a parameter's magnitude `@window`
     or a tensor's stride `[@k, 1]`. No integer that `tile.narrow` names is further from 0.

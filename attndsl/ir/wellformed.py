@@ -42,6 +42,13 @@ def _form(form: StringAttr | None) -> None:
         raise VerifyException(f"the form of a kernel is {', '.join(FORMS[:-1])} or {FORMS[-1]}, not {form.data}")
 
 
+def _beside(kernel: tile.KernelOp) -> None:
+    """Raises VerifyException where a kernel has wide programs, and no other those of which a launch takes them."""
+    forms = [op.form.data for op in kernels_beside(kernel) if op.form is not None and op.entry == kernel.entry]
+    if kernel.form is not None and kernel.form.data == "wide" and sorted(forms) != ["roles", "whole", "wide"]:
+        raise VerifyException('a kernel of form "wide" stands beside those of its name of forms "whole" and "roles"')
+
+
 def _condition(kernel: attn.KernelOp | tile.KernelOp) -> None:
     """Raises VerifyException where a kernel never runs, or has a condition of dims that its module does not declare."""
     if kernel.when is not None and kernel.when == kernel.unless:
@@ -267,6 +274,7 @@ def verify_tile(kernel: tile.KernelOp) -> None:
     """Raises VerifyException where a kernel of the `tile` level is not well formed."""
     _condition(kernel)
     _form(kernel.form)
+    _beside(kernel)
     _scheduled(kernel)
     _bounds(kernel)
     _strided(kernel)

@@ -63,7 +63,7 @@ def _has_roles(asked, splits, pays, device, *tensors):
     if "ROLES" in asked:
         wanted = asked["ROLES"] and (splits is None or asked.get("SPLITS", 1) == 1)
     else:
-        wanted = pays and splits in (1, None) and not asked.keys() - {{"SPLITS", "FUSED"}}
+        wanted = pays and splits in (1, None) and not asked.keys() - {{"SPLITS", "FUSED", "WIDE"}}
     if not wanted or device.type != "cuda" or torch.cuda.get_device_capability(device)[0] != 9:
         return False
     return all(_box_strides(x) is not None for x in tensors)
@@ -72,12 +72,12 @@ def _has_roles(asked, splits, pays, device, *tensors):
 WIDE_TILES = f'''
 
 def _is_wide(asked, tiles, wide, device):
-    """Whether tiles are those of three consumers, which are fewer: where all are done sooner.
+    """Whether tiles are those of three consumers, which are fewer: where all are done sooner, or as soon.
 
     {WIDE_ROUNDS[1]} rounds of them take as long as {WIDE_ROUNDS[0]} of others.
     """
     rounds, fewer = (triton.cdiv(n, _processors(device)) for n in (tiles, wide))
-    return (asked or {{}}).get("WIDE", {WIDE_ROUNDS[0]} * fewer < {WIDE_ROUNDS[1]} * rounds)
+    return (asked or {{}}).get("WIDE", {WIDE_ROUNDS[0]} * fewer <= {WIDE_ROUNDS[1]} * rounds)
 '''
 
 FUSED = '''

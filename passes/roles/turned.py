@@ -2,7 +2,7 @@
 
 As of gradients: a turn makes scores and the cotangents of weights, folds each as soon as it is there, and begins the
 sums of what it has made of them while the next product is under way. No sum runs on under the next turn: while one
-consumer folds, the matrix unit is the other's.
+consumer folds, the matrix unit is another's.
 """
 
 from __future__ import annotations

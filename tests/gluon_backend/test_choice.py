@@ -111,7 +111,7 @@ def test_roles_pay_for_few_keys_where_processors_have_several_tiles(
 @pytest.mark.parametrize(
     ("batches", "rows", "wide"),
     [
-        (1, 1024, False),  # 16 rounds of tiles of 128 rows, or 12 of 192: three of these take as long as four of others
+        (1, 1024, True),  # 16 rounds of tiles of 128 rows, or 12 of 192: three of these take as long as four of others
         (1, 1500, True),  # 24, or 16
         (1, 2048, True),  # 32, or 22
         (8, 192, True),  # 32, or 16
@@ -120,13 +120,16 @@ def test_roles_pay_for_few_keys_where_processors_have_several_tiles(
         (8, 193, False),  # 32 of both
     ],
 )
-def test_programs_have_three_consumers_where_all_tiles_are_done_sooner(batches: int, rows: int, wide: bool) -> None:
+def test_programs_have_three_consumers_where_all_tiles_are_done_as_soon(batches: int, rows: int, wide: bool) -> None:
     """Of 2 processors, 4 heads a batch: each of two tiles of rows is a round."""
     made = artifact("mha", 64)
     sizes = {"B": batches, "H": 4, "M": rows, "N": 2048, "D": 64, "E": 64}
     expected = "mha_wide_roles_kernel" if wide else "mha_roles_kernel"
     for asked, kernel in (
         ({"ROLES": 1}, expected),
+        (None, expected),
+        ({"WIDE": 1}, "mha_wide_roles_kernel"),
+        ({"WIDE": 0}, "mha_roles_kernel"),
         ({"ROLES": 1, "WIDE": 1}, "mha_wide_roles_kernel"),
         ({"ROLES": 1, "WIDE": 0}, "mha_roles_kernel"),
         ({"ROLES": 0}, "mha_kernel"),
@@ -140,6 +143,39 @@ def test_programs_have_three_consumers_where_all_tiles_are_done_sooner(batches: 
 )
 def test_programs_with_masks_or_more_features_have_two_consumers(name: str, extent: int) -> None:
     assert "_is_wide" not in artifact(name, extent).source
+
+
+SCORE = "/ sqrt(D)\n"
+
+
+@pytest.mark.parametrize(
+    ("features", "values", "score", "wide"),
+    [
+        (64, 64, SCORE, True),
+        (64, 48, SCORE, True),
+        (64, 64, "/ sqrt(D) + f32(i) * 0.01\n", True),
+        (32, 96, SCORE, False),  # its sums take the registers that three consumers have less
+        (64, 64, "/ sqrt(D) + f32(j) * 0.01\n", False),  # and so do numbers of each key
+        (64, 64, "/ sqrt(D) - 0.01 * (f32(i) - f32(j))\n", False),
+        (64, 64, "/ sqrt(D) - 0.01 * abs(i - j)\n", False),
+        (64, 64, "/ sqrt(D)\n    mask = j != i\n", False),
+    ],
+)
+def test_three_consumers_have_few_registers(features: int, values: int, score: str, wide: bool) -> None:
+    text = spec_of("mha").source.text.replace(SCORE, score)
+    text = text.replace("softmax(score)", "softmax(score, mask)") if "mask" in score else text
+    made = attndsl.compile(text).artifact("gluon", {"D": features, "E": values}, "cuda:90", T="bf16")
+    assert ("_is_wide" in made.source) == wide
+    assert ("or 3 in 3 stages" in str(made.schedule)) == wide
+
+
+def test_what_counts_tiles_is_called_as_nothing_else_is() -> None:
+    text = spec_of("mha").source.text
+    for old, new in (("output o ", "output mha_taken "), ("    o[b", "    mha_taken[b")):
+        assert old in text
+        text = text.replace(old, new)
+    made = attndsl.compile(text).artifact("gluon", {"D": 64, "E": 64}, "cuda:90", T="bf16")
+    assert "mha_taken_1 = torch.zeros(" in made.source
 
 
 @pytest.mark.parametrize(

@@ -527,6 +527,7 @@ TILE_RULES = [
     (tile(HOLDS.format(axis="%m0", stop="%N")), "works over a value that is no tile.range"),
     (tile(HOLDS.format(axis="%m", stop="%m0")), "has ends that the loop does not change"),
     (tile("").replace("@k {", '@k form "both" {'), "the form of a kernel is whole, split, roles or wide, not both"),
+    (tile("").replace("@k {", '@k form "wide" {'), 'a kernel of form "wide" stands beside those of its name of forms'),
     (tile(LOOP.format(low="%i", body="tile.yield %a : f32")), "the range of a loop depends on tile.range i"),
     (
         tile(LOOP.format(low="%c0", body="tile.yield %zero : f32")),

@@ -158,6 +158,10 @@ def test_programs_of_other_rows_are_tried_with_roles(
     monkeypatch.setattr(gpu, "load_module", lambda artifact: globals_)
     monkeypatch.setitem(globals_, "_has_roles", lambda asked, *_: bool((asked or {}).get("ROLES")))
     assert tuning_of(mha, device, **dims).schedules()[:2] == [{"ROLES": 1}, {"ROLES": 1, "WIDE": wide}]
+    monkeypatch.setitem(globals_, "_has_roles", lambda asked, *_: bool((asked or {}).get("ROLES", 1)))
+    search = tuning_of(mha, device, **dims)
+    assert search.tables == {"ROLES": 1, "WIDE": 1 - wide, "num_warps": 4}
+    assert search.schedules()[:2] == [{"ROLES": 0}, {"ROLES": 1, "WIDE": wide}]
 
 
 @pytest.mark.parametrize("pays", [False, True])

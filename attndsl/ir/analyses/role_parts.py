@@ -26,6 +26,9 @@ WIDE_CONSUMERS = 3
 STAGES = 2
 """Three brought nothing on an H200, and one takes the copies out from under the products."""
 
+WIDE_STAGES = 3
+"""Of programs with more consumers, the last of which is well behind the first: two took 1.01 to 1.02 of the time."""
+
 
 EXCHANGED_STAGES = 2
 """Of what consumers exchange: the one that is ahead is a turn ahead at most."""

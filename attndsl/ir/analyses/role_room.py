@@ -13,6 +13,7 @@ from attndsl.ir.analyses.role_parts import (
     ROWS_OF_A_CONSUMER,
     STAGES,
     WIDE_CONSUMERS,
+    WIDE_STAGES,
     NoRoles,
     Roled,
     Summed,
@@ -23,10 +24,11 @@ from attndsl.ir.analyses.role_parts import (
 from attndsl.ir.analyses.role_shares import after_loops, shares_of
 from attndsl.ir.axes import AxesAnalysis
 from attndsl.ir.machines import MACHINES
+from attndsl.ir.meaning import is_elementwise
 from attndsl.ir.rewrite import constant
 from attndsl.ir.rings import COPIED, RELAYED
 from attndsl.ir.statements import operations
-from attndsl.ir.xdsl import IndexType, Operation, SSAValue, arith
+from attndsl.ir.xdsl import Operation, SSAValue, arith
 
 CONSUMER_REGISTERS = {CONSUMERS: 240, WIDE_CONSUMERS: 160}
 """A thread's of each of so many consumers: these leave the one warp that copies as few as there can be."""
@@ -109,16 +111,19 @@ def widened(found: Roled) -> Roled | None:
     """With a consumer more, where programs of more rows may be faster; else None.
 
     While two fold, the products of the third are under way. Each has fewer registers, which have room for tiles of few
-    features, but not for queries, for where rows lie that threads load and store, or for places of rows and keys. On an
+    features, but not for queries, for where rows lie that threads load and store, or for numbers of each key. On an
     H200 heads of 64 took 0.85 to 0.95 of the time, with a log-sum-exp 0.91 to 0.93, with softcap and sigmoid 0.95 to
     0.98, of 32 0.89 to 0.94, where tiles of 192 rows leave neither rows nor processors over. Elsewhere a launch takes
     the others, so that both have to be there. ALiBi took 1.09 to 1.29, and grouped heads without a mask, which threads
     load, 0.97 to 1.11: both spilled. In no order heads of 64 took 0.91 to 0.95, under a causal mask 1.04 of 4096 keys
-    and 1.39 of 1024; 80, 96 and 128 features, in tiles of 64 keys, 1.09, 1.01 and 1.10.
+    and 1.39 of 1024; 80, 96 and 128 features, in tiles of 64 keys, 1.09, 1.01 and 1.10. Four consumers, of 120
+    registers each, in tiles of 64 keys took 1.5 to 1.9, and three in such tiles 0.98 to 1.10.
     """
-    wide = replace(found, consumers=WIDE_CONSUMERS)
-    fits = found.outboxes and _memory(wide, found.tile_keys, 2) <= MACHINES["cuda:90"].shared
-    pays = found.rows.bound is None and _are_copied(found) and not _has_places(found)
+    wide = replace(found, consumers=WIDE_CONSUMERS, stages=WIDE_STAGES)
+    taken = features_of(found.summing) // 2 + (_live(found) + 1) * found.tile_keys // 2
+    fits = taken <= CONSUMER_REGISTERS[WIDE_CONSUMERS] and found.outboxes
+    fits = fits and _memory(wide, found.tile_keys, 2) <= MACHINES["cuda:90"].shared
+    pays = found.rows.bound is None and _are_copied(found) and not _makes_numbers_of_keys(found)
     return wide if fits and pays and goes_in_order(wide) else None
 
 
@@ -242,13 +247,17 @@ def _are_copied(found: Roled) -> bool:
     return bool(found.queries) and None not in puts and all(box.heads is None for box in boxes)
 
 
-def _has_places(found: Roled) -> bool:
-    """Whether a turn computes with where its rows and keys are, both at once."""
-    axes = AxesAnalysis()
-    assert found.folded.axis is not None
-    both = {found.row_axis.result, found.folded.axis.result}
-    values = [value for op in found.folded.body.block.ops for value in op.results]
-    return any(isinstance(value.type, IndexType) and both <= axes(value) for value in values)
+def _makes_numbers_of_keys(found: Roled) -> bool:
+    """Whether a turn of full tiles makes numbers of each key, as of where it is, of anything but `made` of scores."""
+    axes, axis = AxesAnalysis(), found.folded.axis
+    assert axis is not None
+    made, numbers = set[SSAValue](), list[SSAValue]()
+    for op in found.folded.body.block.ops:
+        if isinstance(op, tile.DotOp) or not made.isdisjoint(op.operands):
+            made.update(op.results)
+        elif is_elementwise(op) and op not in (found.tested | found.placed):
+            numbers += [value for value in op.operands if axis.result in axes(value)]
+    return bool(numbers)
 
 
 def _fitting(sums: Sequence[Summed], live: int, rotates: bool = True) -> list[int]:
