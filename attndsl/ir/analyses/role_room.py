@@ -248,7 +248,7 @@ def _are_copied(found: Roled) -> bool:
 
 
 def _makes_numbers_of_keys(found: Roled) -> bool:
-    """Whether a turn of full tiles makes numbers of each key, as of where it is, of anything but `made` of scores."""
+    """Whether a turn of full tiles makes numbers of each key, as of where it is, beside what is `made` of scores."""
     axes, axis = AxesAnalysis(), found.folded.axis
     assert axis is not None
     made, numbers = set[SSAValue](), list[SSAValue]()
