@@ -1,4 +1,4 @@
-"""The tables of docs/performance.md say what kept results do: whoever keeps a run anew is told which lines to write.
+"""Tables of docs say what the kept results do: whoever keeps a run anew is told which lines to write.
 
 Sentences beside them, and leads of no kept file, are held by nobody but a reader.
 """
@@ -34,8 +34,9 @@ def results(suite: str, keys: int) -> dict[tuple[str, ...], Row]:
 
 
 def said(rows: Sequence[Row], column: str, digits: int = 2) -> str:
-    """The numbers of a column, side by side; nothing where there are none."""
-    return " · ".join(f"{float(row[column]):.{digits}f}" for row in rows if row[column])
+    """The numbers of a column, side by side, those of ten and more to a tenth; nothing where there are none."""
+    numbers = (float(row[column]) for row in rows if row[column])
+    return " · ".join(f"{number:.{digits if number < 10 else min(digits, 1)}f}" for number in numbers)
 
 
 def rates(rows: Sequence[Row]) -> str:
@@ -111,9 +112,51 @@ def lines() -> Iterator[tuple[str, str]]:
         yield label, line(label, said(rows, "ours", 0), *beside, said(rows[1:2], "gather, SDPA", 0))
 
 
-LINES = [*lines()]
+ON_CPUS = {
+    "window of 512, heads of 64 · 128, beside compiled FlexAttention": "sliding_window",
+    "ALiBi, beside the same": "alibi",
+    "softcap, beside the same": "softcap",
+    "documents, beside the same": "document_mask",
+}
 
 
-@pytest.mark.parametrize("text", [text for _, text in LINES], ids=[label for label, _ in LINES])
-def test_a_line_of_a_table_is_what_the_kept_file_says(text: str) -> None:
-    assert text in (ROOT / "docs" / "performance.md").read_text(encoding="utf-8").splitlines()
+def of_cpus() -> Iterator[tuple[str, str, str, Sequence[tuple[str | int, ...]]]]:
+    """What a line begins with, its suite and its column, and the calls that it tells of."""
+    large = [(f"{mask}, large logits", 1024, 64) for mask in MASKS]
+    yield "the same with large logits, heads of 64, full · causal", "prefill", "SDPA", large
+    for mask in MASKS:
+        label = f"prefill, 1024 keys, heads of 64 · 128, {mask}"
+        yield label, "prefill", "SDPA", [(mask, 1024, d) for d in (64, 128)]
+    for d in (64, 128):
+        label = f"prefill, 4096 keys, heads of {d}, full · causal"
+        yield label, "prefill", "SDPA", [(mask, 4096, d) for mask in MASKS]
+    for label, spec in ON_CPUS.items():
+        yield label, "prefill", "FlexAttention", [(spec, 4096, d) for d in (64, 128)]
+    for label, work in (
+        ("one query, 32 heads on 8 of 128, 4096 · 16,384 keys, dense", "GQA"),
+        ("the same in pages of 16, beside gather and SDPA", "pages of 16"),
+        ("the same in 8-bit integers, beside dequantise and SDPA", "int8"),
+    ):
+        yield label, "decode", "best peer", [(work, 32, 1, keys) for keys in (4096, 16384)]
+    latents = [("MLA", heads, 1, 4096) for heads in (16, 128)]
+    yield "one query over 4096 latents, 16 · 128 heads", "decode", "best peer", latents
+    queries = [("MLA prefill", heads, 512, 512) for heads in (16, 128)]
+    yield "512 queries of latents, expanded, 16 · 128 heads", "decode", "best peer", queries
+    for n, d in ((1024, 128), (1024, 64), (4096, 64)):
+        label = f"backward alone, {n} keys, heads of {d}, full · causal · 8 heads on 2"
+        yield label, "backward", "SDPA", [(spec, n, d) for spec in (*MASKS.values(), "gqa")]
+
+
+def on_cpus() -> Iterator[tuple[str, str]]:
+    """The same of a Xeon and of an EPYC of Zen 5."""
+    for label, suite, peer, calls in of_cpus():
+        both = (rows_of(f"{place}cpu-{suite}", *calls) for place in ("", "epyc/"))
+        yield label, line(label, *(said(rows, f"{peer} / ours") for rows in both))
+
+
+LINES = [(page, *told) for page, tables in (("performance", lines()), ("benchmarks", on_cpus())) for told in tables]
+
+
+@pytest.mark.parametrize(("page", "text"), [(page, text) for page, _, text in LINES], ids=[told[1] for told in LINES])
+def test_a_line_of_a_table_is_what_the_kept_file_says(page: str, text: str) -> None:
+    assert text in (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8").splitlines()
