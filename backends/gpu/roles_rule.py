@@ -13,10 +13,11 @@ last round some have none; roles save about a fifth.
 WIDE_ROUNDS = (4, 3)
 """So many rounds of tiles of 128 rows take as long as so many of tiles of 192, whose programs have three consumers.
 
-By that, of 18 shapes of heads of 64 on an H200, each was taken in the form that was faster, or within 1.01 of it: tiles
+By that, of 18 shapes of heads of 64 on an H200, each was taken in the form that was faster, or within 1.03 of it: tiles
 of 192 rows took 0.85 to 0.95 of the time of 128 heads and more with 768, 1536, 2048, 4096 and 8192 rows, 0.97 to 1.00
-where the rule finds both alike (128 heads of 1024 rows, 1024 of 512, 32 of 2048, in three stages), and 1.25 to 1.47
-where rows or rounds are left over (32 heads of 1024 rows, 16 of 2048, 4 of 8192, 1024 of 256).
+where the rule finds both alike (128 heads of 1024 rows, 1024 of 512, 32 of 2048, in three stages; in two, 256 heads of
+1024 rows and 32 of 4096, too, 0.99 to 1.03), and 1.25 to 1.47 where rows or rounds are left over (32 heads of 1024
+rows, 16 of 2048, 4 of 8192, 1024 of 256).
 """
 
 LEAST_SHARED_ROWS = 17

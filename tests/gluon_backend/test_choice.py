@@ -154,6 +154,7 @@ SCORE = "/ sqrt(D)\n"
         (64, 64, SCORE, True),
         (64, 48, SCORE, True),
         (64, 64, "/ sqrt(D) + f32(i) * 0.01\n", True),
+        (64, 64, "/ sqrt(D)\n    let gate = v[b,h,i,:]\n", False),  # and tiles of rows that threads load
         (32, 96, SCORE, False),  # its sums take the registers that three consumers have less
         (64, 64, "/ sqrt(D) + f32(j) * 0.01\n", False),  # and so do numbers of each key
         (64, 64, "/ sqrt(D) - 0.01 * (f32(i) - f32(j))\n", False),
@@ -164,6 +165,7 @@ SCORE = "/ sqrt(D)\n"
 def test_three_consumers_have_few_registers(features: int, values: int, score: str, wide: bool) -> None:
     text = spec_of("mha").source.text.replace(SCORE, score)
     text = text.replace("softmax(score)", "softmax(score, mask)") if "mask" in score else text
+    text = text.replace("v[b,h,j,:]", "v[b,h,j,:] * gate") if "gate" in score else text
     made = attndsl.compile(text).artifact("gluon", {"D": features, "E": values}, "cuda:90", T="bf16")
     assert ("_is_wide" in made.source) == wide
     assert ("or 3 in 3 stages" in str(made.schedule)) == wide

@@ -142,9 +142,9 @@ def test_no_loop_over_keys_spills(name: str, element: str, extent: int, values: 
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("extent", [32, 64])
-def test_no_loop_of_three_consumers_spills(extent: int, tmp_path: Path) -> None:
-    made = compiled("mha", "bf16", extent, extent, tmp_path)
+@pytest.mark.parametrize(("name", "extent"), [("mha", 32), ("co_attention", 64)])
+def test_no_loop_of_three_consumers_spills(name: str, extent: int, tmp_path: Path) -> None:
+    made = compiled(name, "bf16", extent, extent, tmp_path)
     assert {code.consumers for code in made} == {CONSUMERS, WIDE_CONSUMERS}
     no_loop_spills(made)
 
