@@ -106,7 +106,7 @@ def candidates(module: ModuleOp, machine: Machine) -> list[dict[str, int]]:
     is scheduled as another kernel multiplies nothing, and fits with it.
     """
     kernels = [op for op in module.body.block.ops if isinstance(op, tile.KernelOp)]
-    plain = [kernel for kernel in kernels if kernel.form is None or kernel.form.data not in ("roles", "wide")]
+    plain = [kernel for kernel in kernels if not kernel.with_roles]
     asked = [Footprint.of(kernel) for kernel in plain if not kernel.merges and kernel.scheduled_as is None]
     if not asked:
         return []

@@ -36,7 +36,7 @@ def describe(module: ModuleOp, gives_roles: bool = False) -> dict[str, str]:
     for kernel in kernels:
         suffix = f" ({kernel.entry.data})" if len(kernels) > 1 else ""
         form = kernel.form.data if kernel.form is not None else ""
-        if form not in ("roles", "wide"):  # whose roles are told of the plain kernel
+        if not kernel.with_roles:  # whose roles are told of the plain kernel
             told.update({f"{name}{suffix}": text for name, text in _kernel(kernel).items()})
         if form == "whole" and gives_roles and kernel.scheduled_as is None:
             told[f"roles{suffix}"] = _roles(kernel)

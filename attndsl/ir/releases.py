@@ -52,7 +52,7 @@ STORED = (tile.StoreOp, roles.PutOp)
 def verify_role(role: roles.RoleOp) -> None:
     """Raises VerifyException where a role does what is another's, or reads a stage that is not, or no more, its own."""
     kernel = role.parent_op()
-    if not isinstance(kernel, tile.KernelOp) or kernel.form is None or kernel.form.data not in ("roles", "wide"):
+    if not isinstance(kernel, tile.KernelOp) or not kernel.with_roles:
         raise VerifyException('stands in a kernel of form "roles" or "wide"')
     for op in operations(role):
         if isinstance(op, OF_OTHERS[type(role)]):

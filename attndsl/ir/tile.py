@@ -197,6 +197,11 @@ class KernelOp(IRDLOperation):
         return following
 
     @property
+    def with_roles(self) -> bool:
+        """Whether its warps have roles, in programs of either size, or those of what it is scheduled as."""
+        return self.form is not None and self.form.data in ("roles", "wide")
+
+    @property
     def merges(self) -> bool:
         """Whether it walks over splits of the keys, which other programs folded."""
         ends = [op.ub.owner for op in of_kind(self, LoopOp)]

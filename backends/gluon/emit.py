@@ -31,7 +31,7 @@ from attndsl.backends.gluon.helpers import (
 )
 from attndsl.backends.gluon.legal import LEGAL
 from attndsl.backends.gluon.stages import GLUON_TYPES, StagesWriter, plain_name
-from attndsl.backends.gpu.launcher import IN_ROLES, IN_WIDE_ROLES, WHOLE, WITH_ROLES, kernel_name, stem
+from attndsl.backends.gpu.launcher import IN_ROLES, IN_WIDE_ROLES, WHOLE, kernel_name, stem
 from attndsl.backends.text import Text
 from attndsl.backends.triton.emit import TritonKernel, emit_with
 from attndsl.backends.writer import Writer
@@ -139,7 +139,7 @@ def _without_roles(kernels: list[tile.KernelOp]) -> Iterator[str]:
 
 
 def _writer(kernel: tile.KernelOp, *given: object) -> TritonKernel:
-    kind = GluonKernel if kernel.form in WITH_ROLES and kernel.scheduled_as is None else TritonKernel
+    kind = GluonKernel if kernel.with_roles and kernel.scheduled_as is None else TritonKernel
     return kind(kernel, *given)  # type: ignore[arg-type]
 
 

@@ -40,9 +40,6 @@ from attndsl.storage import ELEMENTS
 WHOLE, SPLIT, IN_ROLES, IN_WIDE_ROLES = map(StringAttr, ("whole", "split", "roles", "wide"))
 """The forms that a kernel may have."""
 
-WITH_ROLES = (IN_ROLES, IN_WIDE_ROLES)
-"""Those whose warps have roles."""
-
 ROLES_OPTIONS = {"num_warps": 4}
 """What is said to Triton of a kernel whose warps have roles: it gives each role its warps, one of consumers these."""
 
@@ -55,7 +52,7 @@ ENCODED = ("f8e4m3", "f8e5m2")
 
 def kernel_name(kernel: tile.KernelOp) -> str:
     """What the function of a kernel is called."""
-    return f"{stem(kernel)}{'_roles' if kernel.form in WITH_ROLES else ''}_kernel"
+    return f"{stem(kernel)}{'_roles' if kernel.with_roles else ''}_kernel"
 
 
 def stem(kernel: tile.KernelOp) -> str:
@@ -171,10 +168,8 @@ class Launcher:
 
     def tables(self, launched: Sequence[Launched]) -> str:
         """The schedules of the kernels, and the function that chooses one."""
-        in_roles = any(each.kernel.form in WITH_ROLES for each in launched)
-        launched = [
-            each for each in launched if each.kernel.form not in WITH_ROLES and each.kernel.scheduled_as is None
-        ]
+        in_roles = any(each.kernel.with_roles for each in launched)
+        launched = [each for each in launched if not each.kernel.with_roles and each.kernel.scheduled_as is None]
         rows = [each.rows is not None for each in launched]
         splits = any(each.kernel.form == SPLIT for each in launched)
         boxes = any(each.taken.boxes for each in launched)
@@ -192,7 +187,7 @@ class Launcher:
             self.out.line('"""The launches of a call: a kernel, how many programs, its arguments, its options."""')
             self._dims(_dims(launched))
             self.out.line(f"{self.launches} = []")
-            self.shared = left_by_several(each.kernel for each in launched if each.kernel.form not in WITH_ROLES)
+            self.shared = left_by_several(each.kernel for each in launched if not each.kernel.with_roles)
             for tensor in {t.sym_name.data: t for each in launched for t in each.taken.tensors}.values():
                 if tensor.role.data == "workspace" and tensor.sym_name.data in self.shared:
                     self._allocate(tensor)
@@ -302,7 +297,7 @@ class Launcher:
             self.looks[each.kernel] = [look for look in looks if look.kernel.scheduling is each.kernel]
         roles = {each.kernel.entry: each for each in launched if each.kernel.form == IN_ROLES}
         self.wide = {each.kernel.entry: each for each in launched if each.kernel.form == IN_WIDE_ROLES}
-        launched = [each for each in launched if each.kernel.form not in WITH_ROLES]
+        launched = [each for each in launched if not each.kernel.with_roles]
         groups = [(form, list(kernels)) for form, kernels in groupby(launched, lambda each: each.kernel.form)]
         for n, (form, kernels) in enumerate(groups):
             # What follows a kernel of a whole row are those that do the same in splits.
@@ -428,9 +423,8 @@ class Launcher:
             self._launch_roles(launched, named, own)
             return
         with self.out.indented():
-            its = _own(wide, whole)
-            own_counts = dict(zip(of_kind(wide.kernel, tile.ProgramOp), named, strict=True))
-            fewer = _grid({**own_counts, **its}.values())
+            its, variables = _own(wide, whole), of_kind(wide.kernel, tile.ProgramOp)
+            fewer = _grid(its.get(op, name) for op, name in zip(variables, named, strict=True))
             self.out.listed("if _is_wide(", ["schedule", tiles, fewer, self.device], "):")
             self._launch_roles(wide, named, its)
             self.out.line("else:")

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from itertools import product
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
-from attndsl.choices import FUSED, SPLITS, WIDE_ROWS
+from attndsl.choices import FUSED
 from attndsl.driver.passes import passes_of, run_pipeline
 from attndsl.driver.summarise import feature_dims
 from attndsl.driver.targets import target_of
 from attndsl.gradient import NoGradient, gradient
 from attndsl.ir.build import build
 from attndsl.ir.context import context
-from attndsl.ir.interpret import SMALL_CHOICES, interpret
+from attndsl.ir.interpret import interpret
 from attndsl.ir.tile import KernelOp
 from attndsl.passes.assign_roles import AssignRoles
 from attndsl.syntax.source import Source
 from attndsl.testing.case import Case, types_with
 from attndsl.testing.fuzz import Example, FuzzPlan, examples
 
-from .test_roles import kernels
+from .test_roles import choices_of, kernels
 
 FEATURES = 16
 
@@ -47,18 +46,17 @@ def agree_with_roles(spec: Spec, dims: Mapping[str, int]) -> int:
         (each, 1) for each in (plain, module) if any(isinstance(op, KernelOp) and op.instead for op in each.walk())
     ]
     forms += [(module, 0)] if kernels(module, "roles") else []
-    wide = (0, 1) if kernels(module, "wide") else (0,)
     if not forms:
         return 0
+    asked = [(form, {**chosen, FUSED: fuses}) for form, fuses in forms for chosen in choices_of(form)]
     for number in range(3):
         try:
             case = Case.make(spec, "bf16", number, {**dims, **sizes})
         except ValueError:  # no input of these dims satisfies what the spec requires
             continue
         for call in (case, case.poisoned()):
-            for (form, fuses), more_rows in product(forms, wide):
+            for form, chosen in asked:
                 arrays = {name: array.copy() for name, array in call.arrays.items()}
-                chosen = {**SMALL_CHOICES, SPLITS: 1, FUSED: fuses, WIDE_ROWS: more_rows}
                 found = interpret(form, arrays, call.dims, call.params, chosen)
                 call.check("assign-roles", found, narrowed=True)
             tried += any(form is module for form, _ in forms)

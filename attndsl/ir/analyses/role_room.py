@@ -121,7 +121,7 @@ def widened(found: Roled) -> Roled | None:
     120 registers each, in tiles of 64 keys took 1.5 to 1.9, and three in such tiles 0.98 to 1.10.
     """
     wide = replace(found, consumers=WIDE_CONSUMERS, stages=WIDE_STAGES)
-    taken = features_of(found.summing) // 2 + (_live(found) + 1) * found.tile_keys // 2
+    taken = _taken(found.summing, _live(found), found.tile_keys)
     fits = taken <= CONSUMER_REGISTERS[WIDE_CONSUMERS] and found.outboxes
     fits = fits and _memory(wide, found.tile_keys, 2) <= MACHINES["cuda:90"].shared
     pays = found.rows.bound is None and _are_copied(found) and not _makes_numbers_of_keys(found)
@@ -263,12 +263,16 @@ def _makes_numbers_of_keys(found: Roled) -> bool:
 
 
 def _fitting(sums: Sequence[Summed], live: int, rotates: bool = True) -> list[int]:
-    """How many keys a tile may have for registers: a thread has a 128th of 64 rows.
+    """How many keys a tile may have for registers."""
+    return [keys for keys in (128, 64) if _taken(sums, live, keys, rotates) <= MOST_REGISTERS]
+
+
+def _taken(sums: Sequence[Summed], live: int, keys: int, rotates: bool = True) -> int:
+    """What of a thread's registers tiles of so many keys take: it has a 128th of 64 rows.
 
     Sums, scores, and weights, two to a register, of this turn and of the one before, where its sums run on.
     """
-    own = features_of(sums) // 2
-    return [keys for keys in (128, 64) if own + (live + rotates) * keys // 2 <= MOST_REGISTERS]
+    return features_of(sums) // 2 + (live + rotates) * keys // 2
 
 
 def _memory(found: Roled, keys: int, results: int) -> int:

@@ -56,7 +56,7 @@ def roled(kernel: tile.KernelOp) -> Roled:
 def _roled(kernel: tile.KernelOp, apart: set[Operation]) -> Roled:
     """The roles that the warps of a kernel can have, where some loads are apart from what is copied."""
     form = "whole" if kernel.form is None and kernel.instead is not None else kernel.form and kernel.form.data
-    if form in (None, "roles", "wide") or kernel.when is not None or kernel.unless is not None:
+    if form is None or kernel.with_roles or kernel.when is not None or kernel.unless is not None:
         raise NoRoles("it is no kernel that folds keys")
     block, axes = kernel.body.block, AxesAnalysis()
     loops = tuple(op for op in block.ops if isinstance(op, tile.LoopOp))
