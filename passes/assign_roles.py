@@ -269,13 +269,12 @@ All roles walk mixed tiles first, then full ones; a program that sees no key wal
 of loops a turn is one of all values of the outer variable, whose mixed tiles come before the full ones of any; which
 value that is, a division says. What masks, and what a mask reads, has a condition around it in the first turn. A
 consumer has a loop for the other mixed tiles, where there may be any, and one for full tiles, which masks nothing;
-where data are looked through for the first key of each tile of rows, the first turn is one of the former, which has
-weights of 0 of the turn before; one that shares out sums has a loop over all, with that condition. Of heads whose later
-rows see more keys, so many go together as caches hold (`roles.section`). Where data say how many tiles of rows there
-are, what is taken is the rank of a tile among those (`roles.seek`), since most numbers would be of none. Queries are
-taken into registers where these have room, results put over queries where nothing else has, and consumers begin
-products one after the other (`roles.order`) where folding takes as long as those do. Of sums that met NaN nothing is
-stored: the tile is computed again by a task of its own (`roles.task`), and not beside the sums of a loop. Rows of
+where each tile of rows has its own first key, or sums are shared out, a loop over all, with that condition. Of heads
+whose later rows see more keys, so many go together as caches hold (`roles.section`). Where data say how many tiles of
+rows there are, what is taken is the rank of a tile among those (`roles.seek`), since most numbers would be of none.
+Queries are taken into registers where these have room, results put over queries where nothing else has, and consumers
+begin products one after the other (`roles.order`) where folding takes as long as those do. Of sums that met NaN nothing
+is stored: the tile is computed again by a task of its own (`roles.task`), and not beside the sums of a loop. Rows of
 several heads are boxes, too, which lie across an axis of heads: so many of a group stand beside one another
 (`tile.pack`) as divide the rows of a consumer. Where keys lie in blocks, a tile has several, or is part of one, and
 each piece of it is copied from where it lies (`roles.gather`): what says that is asked for by the role that copies

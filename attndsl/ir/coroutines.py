@@ -368,8 +368,6 @@ class _Role:
         self.run.values[op.result] = NamedArray(value.array, axes)
 
     def release(self, op: roles.ReleaseOp) -> None:
-        if op.where is not None and not self.run.scalar(op.where):
-            return
         stage = self.stage(op)
         if not stage.unread or self.name in stage.released:
             raise RolesFail(f"{self.name} releases {stage.name}, which it has not, or no more, to read")

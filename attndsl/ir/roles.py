@@ -66,7 +66,6 @@ from attndsl.ir.xdsl import (
     SymbolRefAttr,
     UnitAttr,
     VerifyException,
-    i1,
     index,
     irdl_op_definition,
     operand_def,
@@ -300,23 +299,16 @@ class HandOp(StageOp):
 class ReleaseOp(StageOp):
     """Lets a stage be filled again, as far as this role is concerned: nothing that reads it is under way.
 
-    One that is `fenced` waits until what was read into registers has arrived there. Else it may be done only `where` a
-    condition holds: where it does not, who reads the stage reads it once more.
+    One that is `fenced` waits until what was read into registers has arrived there.
     """
 
     name = "roles.release"
     fenced = opt_prop_def(UnitAttr)
-    where = opt_operand_def(i1)
-    assembly_format = "(`fenced` $fenced^)? $ring `[` $stage `]` (`where` $where^)? attr-dict"
+    assembly_format = "(`fenced` $fenced^)? $ring `[` $stage `]` attr-dict"
 
-    def __init__(self, ring: str, stage: SSAValue, fenced: bool = False, where: SSAValue | None = None) -> None:
+    def __init__(self, ring: str, stage: SSAValue, fenced: bool = False) -> None:
         properties = {"ring": SymbolRefAttr(ring), "fenced": UnitAttr() if fenced else None}
-        super().__init__(properties=properties, operands=[where, stage])
-
-    def verify_(self) -> None:
-        super().verify_()
-        if self.where is not None and self.fenced is not None:
-            raise VerifyException("is fenced, or done where a condition holds")
+        super().__init__(properties=properties, operands=[stage])
 
 
 @irdl_op_definition

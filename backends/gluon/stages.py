@@ -197,8 +197,7 @@ class StagesWriter(TritonKernel):
             self._line(op, "tma.store_wait(0)")
         if op.fenced is not None:
             self._line(op, "fence_async_shared()")
-        where = "" if op.where is None else f", pred={self.text[op.where].code}"
-        self._line(op, f"mbarrier.arrive({self._barrier(op, 'empty')}, count=1{where})")
+        self._line(op, f"mbarrier.arrive({self._barrier(op, 'empty')}, count=1)")
 
     def _cleared(self, op: roles.ClearOp) -> str:
         """How many rows a stage has, and in what layout they are cleared."""

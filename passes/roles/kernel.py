@@ -16,7 +16,7 @@ from attndsl.ir.analyses.role_loads import through_registers
 from attndsl.ir.analyses.role_parts import Multiplied, size_of_axis
 from attndsl.ir.analyses.role_room import (
     CONSUMER_REGISTERS,
-    begins_mixed,
+    asks_each_tile,
     first_are_longest,
     goes_in_order,
     holds_queries,
@@ -50,7 +50,7 @@ from attndsl.ir.walks import (
     TakeOp,
     WalkOp,
 )
-from attndsl.ir.xdsl import Block, FloatAttr, Operation, Region, SSAValue, arith, f32, scf
+from attndsl.ir.xdsl import Block, Operation, Region, SSAValue, arith, scf
 from attndsl.passes.roles.endings import slow_of
 from attndsl.passes.roles.shares import Carried
 from attndsl.passes.roles.turned import TurnedBuilder
@@ -114,7 +114,6 @@ class RolesKernel(TurnedBuilder):
             own, registers = BESIDE_LOADER[through_registers(found, found.loaded)]
         self.held, self.ahead = holds_queries(found, registers), scores_ahead(found)
         # Values that are NaN or infinite make sums NaN, with weights of 0 too: a tile that has such is computed again.
-        self.begins_mixed = self.again is not None and self.order is None and begins_mixed(found)
         self.board = BoardOp("numbers", BOARD_STAGES, found.consumers + loads)
         self._add(self.board)
         self._role(ProducerOp(PRODUCER_REGISTERS))
@@ -378,8 +377,8 @@ class RolesKernel(TurnedBuilder):
             if asked is not None and covered:
                 self._release_asked(asked)
             return
-        state, weights = (list(self.started), self._no_weights()) if self.begins_mixed else self._first_turn()
-        if self.mixed is None or self.found.shares:
+        state, weights = self._first_turn()
+        if self.mixed is None or self.found.shares or asks_each_tile(self.found):
             state, weights = self._loop(state, weights)
         else:
             if not self.found.mixes_once:
@@ -405,22 +404,11 @@ class RolesKernel(TurnedBuilder):
         state, weights = self._fold(zero, scores, self.started)
         self._clear_own(zero)
         self._hand(zero, weights)
-        self._scale(state)
         return state, self._weights(weights)
-
-    def _no_weights(self) -> SSAValue:
-        """The weights of the turn before the first one: that multiplies its own values with 0."""
-        none = self._value(arith.ConstantOp(FloatAttr(0.0, f32)))
-        zeros = tile.BroadcastOp(none, [self.copies[self.found.row_axis.result], self.places])
-        rounded = self.found.summing[0].dot.rounded
-        assert rounded is not None
-        return self._value(OperandOp(self._value(zeros), rounded.data), self.found.summing[0].left.name_hint)
 
     def _loop(self, state: Carried, weights: SSAValue, full: bool | None = None) -> tuple[Carried, SSAValue]:
         """A loop over all tiles but the first, or over mixed ones of these, or over `full` ones behind them."""
         first = self.masked if full and not self.found.mixes_once else None
-        if full is False and self.begins_mixed:
-            first = self._number(0)
         end = self.masked if full is False else None
         turn, done = self._turns([*self._owned(state), weights], first, end)
         *carried, weights = list[SSAValue](self.block.args[1:])
@@ -436,19 +424,10 @@ class RolesKernel(TurnedBuilder):
     def _turn_of_rows(
         self, turn: SSAValue, weights: SSAValue, state: Carried, full: bool | None
     ) -> tuple[Carried, SSAValue]:
-        """The sums of the turn before run on under the arithmetic of this one.
-
-        A first turn that is one of several has those of its own values with weights of 0, and needs these again.
-        """
+        """The sums of the turn before run on under the arithmetic of this one."""
         self._await_other(turn)
-        may_be_first = self.begins_mixed and full is False
-        pending, keys = self._score(turn, None if may_be_first else full)
+        pending, keys = self._score(turn, full)
         before = self._value(arith.SubiOp(turn, self._number(1)), "before")
-        is_later = None
-        if may_be_first:
-            is_later = self._value(arith.CmpiOp(turn, self._number(0), "sgt"))
-            before = self._value(arith.MaxSIOp(before, self._number(0)), "before")
-            self.non_negative.append(before)
         sums, values = self._weigh(before, weights, state)
         if self.order is not None:
             self._pass_on(self.order)
@@ -458,7 +437,7 @@ class RolesKernel(TurnedBuilder):
         if not full:
             self._clear_own(turn, full)
         self._await(sums, state)
-        self._release(values, is_later)
+        self._release(values)
         return state, weights
 
     def _pass_on(self, order: OrderOp) -> None:

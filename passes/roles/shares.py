@@ -121,9 +121,9 @@ class SharesBuilder(LoadsBuilder, ABC):
                 count = self._value(arith.SubiOp(self.copies[end], first))
                 self._add(ClearOp(ring.sym_name.data, stage, count))
 
-    def _release(self, views: Sequence[ViewOp], where: SSAValue | None = None) -> None:
+    def _release(self, views: Sequence[ViewOp]) -> None:
         for view in views:
-            self._add(ReleaseOp(view.ring.string_value(), view.stage, where=where))
+            self._add(ReleaseOp(view.ring.string_value(), view.stage))
 
     def _await(self, sums: Carried, state: Carried, beside: int = 0) -> None:
         """Takes sums that are under way to what is carried; so many products that began after them run on."""
