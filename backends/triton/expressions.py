@@ -159,7 +159,12 @@ class TritonExpressions(Values):
 
     def _is_short(self, value: SSAValue) -> bool:
         """Whether an operand does not widen others to 64 bits."""
-        return constant(value) is not None or self.runs_narrow(value)
+        return self._is_number(value) or self.runs_narrow(value)
+
+    def _is_number(self, value: SSAValue) -> bool:
+        """Whether an integer may be plain where Triton sees it: it is known, or its interpreter counts turns so."""
+        turns = (Block, tile.OuterLoopOp)
+        return all(isinstance(leaf.owner, turns) or self._is_known(leaf) for leaf in leaves(value))
 
     def runs_narrow(self, value: SSAValue) -> bool:
         """Whether the elements of a tile are an INDEX."""
@@ -171,10 +176,7 @@ class TritonExpressions(Values):
 
     def as_index(self, value: SSAValue, text: Text) -> str:
         """A text, cast to INDEX."""
-        # What code is made for is a plain integer, and so are, in Triton's interpreter, the variables of loops.
-        turns = (Block, tile.OuterLoopOp)
-        plain = all(isinstance(leaf.owner, turns) or self._is_known(leaf) for leaf in leaves(value))
-        return f"tl.cast({text.code}, INDEX)" if plain else f"{text.within(ATOM)}.to(INDEX)"
+        return f"tl.cast({text.code}, INDEX)" if self._is_number(value) else f"{text.within(ATOM)}.to(INDEX)"
 
     def operand(self, value: SSAValue, axes: Sequence[SSAValue], narrow: bool, wide: bool = False) -> Text:
         """An operand, lined up; a number that is the same for the whole tile is cast where the tile is narrow.
@@ -196,7 +198,8 @@ class TritonExpressions(Values):
 
     def _comparison(self, op: arith.CmpiOp | arith.CmpfOp) -> Text:
         axes = self.axes_of(op.result)
-        wide = not all(map(is_short, op.operands))
+        numbers = [v for v in op.operands if constant(v) is None and self._is_number(v)]
+        wide = bool(numbers) or not all(map(is_short, op.operands))
         operands = [self.operand(v, axes, op.result in self._narrow, wide) for v in op.operands]
         left, right = (text.within(COMPARISON_LEVEL + 1) for text in operands)
         text = f"{left} {COMPARISON_SIGNS[predicate(op)]} {right}"

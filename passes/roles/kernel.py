@@ -3,7 +3,7 @@
 The turn of those that fold is that of the plain kernel, rotated. Of its body, scores are one product, S is all from
 them to weights, and sums are the other product. The first tile has scores and S, each other tile scores, then the sums
 of the tile before, which run on under its S, and at the end stand the sums of the last tile. Mixed tiles come first,
-and each loop knows whether it masks.
+and each loop knows whether it masks, or asks.
 """
 
 from __future__ import annotations
@@ -113,7 +113,6 @@ class RolesKernel(TurnedBuilder):
         if loads:
             own, registers = BESIDE_LOADER[through_registers(found, found.loaded)]
         self.held, self.ahead = holds_queries(found, registers), scores_ahead(found)
-        # Values that are NaN or infinite make sums NaN, with weights of 0 too: a tile that has such is computed again.
         self.board = BoardOp("numbers", BOARD_STAGES, found.consumers + loads)
         self._add(self.board)
         self._role(ProducerOp(PRODUCER_REGISTERS))
@@ -396,7 +395,7 @@ class RolesKernel(TurnedBuilder):
             self._release([asked])
 
     def _first_turn(self) -> tuple[Carried, SSAValue]:
-        """Scores and their folding of the first tile, before which there are no sums."""
+        """Scores and their folding of the first tile, before which there are no sums: what has a factor is 0."""
         zero = self._number(0)
         pending, views = self._score(zero)
         scores = self._value(AwaitOp(pending, 0), "scores")

@@ -101,8 +101,8 @@ def test_what_is_looked_for_of_each_head_is_found_once(mask: str) -> None:
     agree(module, spec, "bf16", {"B": 2, "Hq": 6, "Hkv": 2, "N": 9}, 0)
 
 
-def test_values_are_there_before_what_else_a_first_turn_waits_for_is_released() -> None:
-    """Two biases have a stage each: a first turn that waits for values, too, would wait for ever."""
+def test_a_loop_that_asks_of_each_tile_may_have_stages_beside_keys() -> None:
+    """Two biases have one each, which a turn waits for before it releases values."""
     inputs = ("output o ", "input  bi : T[H, N, N]\n    input  bj : T[H, N, N]\n    output o ")
     heads = [("B, Hq, Hkv, N", "B, H, N"), ("B, Hq,  N", "B, H, N"), ("B, Hkv, N", "B, H, N"), ("h in Hq", "h in H")]
     heads += [("    require Hq % Hkv == 0\n", ""), ("    let g = h / (Hq / Hkv)\n", ""), ("[b,g,j,:]", "[b,h,j,:]")]

@@ -32,7 +32,7 @@ from attndsl.ir.context import context
 from attndsl.ir.coroutines import Grid, RolesFail
 from attndsl.ir.gathers import GatherOp
 from attndsl.ir.interpret import SMALL_CHOICES, interpret
-from attndsl.ir.rewrite import index_constant, insert_before
+from attndsl.ir.rewrite import constant_op, index_constant, insert_before
 from attndsl.ir.rewrite import replace as replace_with
 from attndsl.ir.rings import OrderOp, OutboxOp
 from attndsl.ir.statements import operations
@@ -44,6 +44,7 @@ from attndsl.ir.xdsl import (
     UnitAttr,
     VerifyException,
     arith,
+    f32,
     index,
     scf,
 )
@@ -454,6 +455,20 @@ def test_rows_without_weights_choose_their_factor_and_not_each_sum(name: str) ->
             selects = [op for op in branch.true_region.block.ops if isinstance(op, arith.SelectOp)]
             chosen += [len(axes(op.result)) for op in selects]
     assert chosen == [1]
+
+
+def test_sums_that_begin_with_something_have_no_roles() -> None:
+    """A first turn leaves them as they are, and multiplies them with no factor."""
+    spec, axes = spec_of("causal_end"), AxesAnalysis()
+    module, _ = lower(spec, types_with(spec, "bf16"), "triton", sizes_of(spec, 64))
+    kernel = next(op for op in module.walk() if isinstance(op, tile.KernelOp))
+    loops = [op for op in operations(kernel) if isinstance(op, tile.LoopOp)]
+    started = {value.owner for loop in loops for value in loop.iter_args if len(axes(value)) == 2}
+    for op in started:
+        if isinstance(op, tile.BroadcastOp):
+            op.operands = [insert_before(op, constant_op(1.0, f32)), *op.operands[1:]]
+    with pytest.raises(NoRoles, match="does not begin with 0"):
+        roled(kernel)
 
 
 ARGMAX = """attention places() {{
@@ -1015,9 +1030,14 @@ def loops_over_tiles(name: str, features: int = 64) -> int:
     return sum(isinstance(op, tile.LoopOp) for op in walk.body.block.ops)
 
 
-@pytest.mark.parametrize(("name", "count"), [("mha", 1), ("padding", 1), ("causal_end", 2), ("sliding_window", 1)])
+@pytest.mark.parametrize(("name", "count"), [("mha", 1), ("padding", 1), ("causal_end", 2)])
 def test_a_loop_masks_nothing_where_one_tile_is_mixed_at_most(name: str, count: int) -> None:
     assert loops_over_tiles(name) == count
+
+
+@pytest.mark.parametrize("name", ["sliding_window", "document_mask"])
+def test_one_loop_has_all_tiles_where_each_tile_of_rows_has_its_own_first_key(name: str) -> None:
+    assert loops_over_tiles(name) == 1
 
 
 def of_role(module: ModuleOp, role: type[roles.RoleOp], hint: str) -> Operation:

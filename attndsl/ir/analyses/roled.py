@@ -167,6 +167,9 @@ def _products(
     added = [op for op in dots if op.over is row]
     scores, joined = _joined(scoring)
     queries = [_queries(kernel, left[dot], row, element, axes) for dot in scoring]
+    sums = tuple(Summed(dot, boxes[dot], left[dot], *_sum(loop, dot)) for dot in weighted)
+    if any(constant(_alike(loops[0].iter_args[each.state])) != 0 for each in sums if each.factor is not None):
+        raise NoRoles("what its second product is added to, times a factor, does not begin with 0")
     return Roled(
         rows,
         row_axis,
@@ -174,9 +177,14 @@ def _products(
         tuple(Scored(dot, boxes[dot], left[dot], scores[dot]) for dot in scoring),
         joined,
         tuple(box for box in queries if box is not None) if None not in queries else (),
-        tuple(Summed(dot, boxes[dot], left[dot], *_sum(loop, dot)) for dot in weighted),
+        sums,
         adding=tuple(_added(dot, [box for box in queries if box is not None], key, axes) for dot in added),
     )
+
+
+def _alike(value: SSAValue) -> SSAValue:
+    """What all elements of a value are."""
+    return value.owner.value if isinstance(value.owner, tile.BroadcastOp) else value
 
 
 def _added(dot: tile.DotOp, queries: Sequence[Box], key: SSAValue, axes: AxesAnalysis) -> AddedUp:
