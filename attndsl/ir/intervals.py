@@ -72,8 +72,13 @@ class Intervals:
         if divisor is None:
             return materialise(bound, self.anchor)
         product = insert_before(self.anchor, arith.MuliOp(materialise(bound, self.anchor), divisor))
-        if not self.facts.ranges.fits(product):
-            return None
         known = constant(divisor)
         factor = number(int(known)) if known is not None else self.facts.of(divisor)
-        return materialise(self.facts.multiply(bound, factor), self.anchor)
+        scaled = materialise(self.facts.multiply(bound, factor), self.anchor)
+        return scaled if self.facts.ranges.fits(product) or self._fits(scaled) else None
+
+    def _fits(self, value: SSAValue) -> bool:
+        """Whether 64 bits hold what an integer is computed of, step by step, as (x / d) * d + d, which is near to x."""
+        op = value.owner
+        steps = op.operands if isinstance(op, arith.AddiOp | arith.SubiOp | arith.MuliOp) else ()
+        return self.facts.ranges.fits(value) and all(map(self._fits, steps))

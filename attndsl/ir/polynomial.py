@@ -275,7 +275,7 @@ class Facts:
             case attn.IndexOp():
                 return True
             case spec.DimOp() | spec.ParamOp() as op:
-                return spec.is_size(op)
+                return self.ranges(op.result).low >= 0
             case spec.ModOp() as op:
                 return self.positive(op.rhs)
             case arith.FloorDivSIOp() as op:

@@ -14,6 +14,7 @@ import numpy as np
 
 from attndsl.checking.numbers import LARGEST_PARAMETER, LARGEST_SIZE
 from attndsl.ir import attn, spec, tile
+from attndsl.ir.meaning import predicate
 from attndsl.ir.rewrite import constant
 from attndsl.ir.xdsl import Block, Operation, SSAValue, arith, index
 from attndsl.storage import ELEMENTS
@@ -103,7 +104,7 @@ class Ranges:
             case spec.ChoiceOp():
                 return Range(1, LARGEST_CHOICE)
             case spec.ParamOp():
-                return Range(-LARGEST_PARAMETER, LARGEST_PARAMETER)
+                return Range(1 if _is_assumed_positive(value) else -LARGEST_PARAMETER, LARGEST_PARAMETER)
             case attn.IndexOp() | tile.ProgramOp() | tile.OuterLoopOp():
                 bound = op.bound if not isinstance(op, tile.OuterLoopOp) else None
                 extents = [op.extent, *([bound] if bound is not None else [])]
@@ -175,6 +176,16 @@ class Ranges:
             case tile.MaxOp() | tile.MinOp():
                 return below(op.body)
         return False
+
+
+def _is_assumed_positive(value: SSAValue) -> bool:
+    """Whether every call keeps that an integer is above 0, or above a larger number, as the spec requires."""
+    for test in (use.operation for use in value.uses):
+        if isinstance(test, arith.CmpiOp) and any(isinstance(use.operation, spec.AssumeOp) for use in test.result.uses):
+            least = constant(test.rhs if test.lhs is value else test.lhs)
+            if least is not None and least >= 0 and predicate(test) == ("sgt" if test.lhs is value else "slt"):
+                return True
+    return False
 
 
 def is_identity(value: SSAValue, user: Operation) -> bool:

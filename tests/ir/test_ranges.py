@@ -86,3 +86,25 @@ def test_what_is_made_of_sizes_fits_and_what_is_made_of_numbers_may_not() -> Non
     block.add_ops([n, large, square, scaled])
     assert Ranges().fits(square.result)
     assert not Ranges().fits(scaled.result)
+
+
+@pytest.mark.parametrize(
+    ("relation", "least", "turned", "wanted"),
+    [
+        ("sgt", 0, False, 1),
+        ("slt", 0, True, 1),
+        ("sgt", 7, False, 1),
+        ("sgt", -1, False, -(2**62)),
+        ("sge", 0, False, -(2**62)),
+        ("slt", 0, False, -(2**62)),
+    ],
+)
+def test_a_spec_may_require_that_a_parameter_is_above_0(relation: str, least: int, turned: bool, wanted: int) -> None:
+    block = Block()
+    p, number = spec.ParamOp("p", index), index_constant(least)
+    sides = (number.result, p.result) if turned else (p.result, number.result)
+    test = arith.CmpiOp(*sides, relation)
+    block.add_ops([p, number, test])
+    assert Ranges()(p.result) == (-(2**62), 2**62)
+    block.add_op(spec.AssumeOp(test.result))
+    assert Ranges()(p.result) == (wanted, 2**62)

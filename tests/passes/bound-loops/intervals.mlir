@@ -115,6 +115,35 @@ attn.kernel @chunk {
   attn.write @o[%i] = %t : f32
 }
 
+// A spec requires that a parameter is above 0: then what it divides is as far from 0 at most.
+// CHECK-LABEL: attn.kernel @a_chunk_of_any_size {
+// CHECK:         %mine = arith.floordivsi %i, %size : index
+// CHECK-NEXT:    [[V0:%\w+]] = arith.muli %mine, %size : index
+// CHECK-NEXT:    [[V1:%\w+]] = arith.addi [[V0]], %size : index
+// CHECK-NEXT:    [[V2:%\w+]] = arith.minsi %N, [[V1]] : index
+// CHECK-NEXT:    [[V3:%\w+]] = arith.maxsi [[V0]], %zero : index
+// CHECK-NEXT:    %j = attn.over "j" from [[V3]] to [[V2]] up to %N
+// CHECK-NEXT:    %x = attn.read @x[%j] : f32
+// CHECK-NEXT:    %t = attn.total %x over %j : f32
+// CHECK-NEXT:    attn.write @o[%i] = %t : f32
+// CHECK-NEXT:  }
+attn.kernel @a_chunk_of_any_size {
+  %M = spec.dim "M"
+  %N = spec.dim "N"
+  %size = spec.param "window" : index
+  %zero = arith.constant 0 : index
+  %some = arith.cmpi sgt, %size, %zero : index
+  spec.assume %some
+  %i = attn.each "i" to %M
+  %j = attn.over "j" to %N
+  %x = attn.read @x[%j] : f32
+  %mine = arith.floordivsi %i, %size : index
+  %its = arith.floordivsi %j, %size : index
+  %same = arith.cmpi eq, %its, %mine : index
+  %t = attn.total %x over %j where %same : f32
+  attn.write @o[%i] = %t : f32
+}
+
 // CHECK-LABEL: attn.kernel @the_larger_of_two_ends {
 // CHECK-NEXT:    %M = spec.dim "M"
 // CHECK-NEXT:    %N = spec.dim "N"
