@@ -115,7 +115,7 @@ attn.kernel @chunk {
   attn.write @o[%i] = %t : f32
 }
 
-// A spec requires that a parameter is above 0: then what it divides is as far from 0 at most.
+// A spec may require that a parameter is above 0: then (i / size) * size is near to i, and fits 64 bits.
 // CHECK-LABEL: attn.kernel @a_chunk_of_any_size {
 // CHECK:         %mine = arith.floordivsi %i, %size : index
 // CHECK-NEXT:    [[V0:%\w+]] = arith.muli %mine, %size : index
