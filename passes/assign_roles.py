@@ -109,7 +109,7 @@ After:
         roles.walk(%4, %4) take {
         ^bb0(%walked: index, %used: index):
           %number_stage, %number_phase = roles.turn %walked of 2
-          %number = roles.take @sums_taken
+          %number = roles.take @sums_taken after %walked
           %6 = arith.subi %3, %number_phase : index
           roles.wait "empty" @numbers[%number_stage] phase %6
           roles.post @numbers[%number_stage] %number

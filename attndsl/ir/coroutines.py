@@ -2,7 +2,8 @@
 
 Whatever order roles run in, none that they do not wait for is promised. So a grid is run twice: once by one program,
 whose role that copies is as far ahead as it can be and whose copies land as late as they can, and once the other way
-round, by two. What would be a race, or would never end, on a GPU raises RolesFail, which names the ring and the stage.
+round, by three, the last before the others. What would be a race, or would never end, on a GPU raises RolesFail, which
+names the ring and the stage.
 """
 
 from __future__ import annotations
@@ -131,10 +132,10 @@ class _Copy:
 
 
 class _Program:
-    """The rings of one program, and the copies that are under way."""
+    """The rings of one program of so many, and the copies that are under way."""
 
-    def __init__(self, run: Runs, kernel: tile.KernelOp, copies_first: bool) -> None:
-        self.grid = Grid.of(run, kernel)
+    def __init__(self, run: Runs, kernel: tile.KernelOp, copies_first: bool, number: int, programs: int) -> None:
+        self.grid, self.number, self.programs = Grid.of(run, kernel), number, programs
         self.copies_first = copies_first
         self.copies: list[_Copy] = []
         self.stages: dict[tuple[str, int], _Stage] = {}
@@ -326,9 +327,17 @@ class _Role:
         self.run.values[value] = NamedArray(np.int64(number))  # type: ignore[arg-type]
 
     def take(self, op: walks.TakeOp) -> None:
-        counter = self.run.arrays[op.counter.string_value()]
-        self.gives(op.result, int(counter))
-        counter += 1
+        program, walked = self.program, self.run.scalar(op.walked)
+        tiles, programs, few = program.grid.size, program.programs, walks.FEW_TILES * program.programs
+        if walked == 0:
+            number = program.number
+        elif tiles > few:
+            counter = self.run.arrays[op.counter.string_value()]
+            number = programs + int(counter)
+            counter += 1
+        else:
+            number = few - 1 - program.number if walked == 1 else tiles
+        self.gives(op.result, number)
 
     def post(self, op: walks.PostOp) -> None:
         stage, name = self.stage(op), op.ring.string_value()
@@ -641,12 +650,12 @@ def run_roles(run: Runs, kernel: tile.KernelOp) -> None:
     written = {op.tensor.string_value() for op in operations(kernel) if isinstance(op, tile.StoreOp)}
     written |= {op.outbox.tensor.string_value() for op in operations(kernel) if isinstance(op, roles.PutOp)}
     before = {name: run.arrays[name].copy() for name in written}
-    for copies_first, programs in ((True, 1), (False, 2)):
+    for copies_first, programs in ((True, 1), (False, 3)):
         for name, array in before.items():
             run.arrays[name][...] = array
         for op in operations(kernel):
             if isinstance(op, walks.TakeOp):
                 run.arrays[op.counter.string_value()][...] = 0
-        beside = [_Program(run, kernel, copies_first).walk() for _ in range(programs)]
+        beside = [_Program(run, kernel, copies_first, n, programs).walk() for n in reversed(range(programs))]
         while beside:
             beside = [program for program in beside if next(program, program) is not program]

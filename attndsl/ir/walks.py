@@ -1,14 +1,14 @@
 """Programs that stay: each takes tiles of the grid, one after another, until all are taken.
 
 What a program begins with and ends with then runs beside the products of its tile before, or its next one: the role
-that copies is ahead. That role takes the number of a tile from a counter that all programs share, and posts it on a
-board, from where the others read it.
+that copies is ahead. That role takes the number of a tile, and posts it on a board, from where the others read it. The
+first tile of a program is its own, and the later ones it takes off a counter that all programs share.
 
     roles.board @numbers stages 2 readers 2
     roles.producer registers 24 {
       roles.walk(%zero) take {
       ^bb0(%done: index):
-        %number = roles.take @gqa_taken
+        %number = roles.take @gqa_taken after %done
         %stage, %phase = roles.turn %done of 2
         ...
         roles.wait "empty" @numbers[%stage] phase %free
@@ -71,21 +71,32 @@ from attndsl.ir.xdsl import (
 )
 
 
+FEW_TILES = 2
+"""The tiles for each program up to which none are counted: all are some program's own."""
+
+
 @irdl_op_definition
 class TakeOp(IRDLOperation):
-    """The number of a tile that no program has taken yet: what a counter in memory holds, which then holds one more."""
+    """The number of a tile that no program has taken yet, by one that has taken so many before.
+
+    The first one is that of the program itself, which waits for no memory. Others come behind all of these: a counter in
+    memory says which, and then holds one more. Where each program has two at most, who had the first of all has the
+    last of the others, for the longest come first; nobody counts, and so the counter need not be set to 0 by a launch
+    before. On an H200 causal calls of 32 heads and 1024 keys took 0.89 to 0.94 of the time, others 0.95 to 0.99.
+    """
 
     name = "roles.take"
     counter = prop_def(SymbolRefAttr)
+    walked = operand_def(IndexType)
     result = result_def(IndexType)
-    assembly_format = "$counter attr-dict"
+    assembly_format = "$counter `after` $walked attr-dict"
 
-    def __init__(self, counter: str) -> None:
-        super().__init__(properties={"counter": SymbolRefAttr(counter)}, result_types=[index])
+    def __init__(self, counter: str, walked: SSAValue) -> None:
+        super().__init__(operands=[walked], properties={"counter": SymbolRefAttr(counter)}, result_types=[index])
 
     @property
     def declaration(self) -> TensorOp:
-        """The counter, which is 0 when a call begins."""
+        """The counter, which is 0 when a call begins whose tiles are counted."""
         return enclosing_tensor(self, self.counter.string_value())
 
     def verify_(self) -> None:

@@ -26,6 +26,7 @@ from attndsl.backends.gluon.helpers import (
     SECTIONS,
     SHARED,
     STORE_ROWS,
+    TAKES,
     TANH,
     WIDE_TILES,
 )
@@ -120,7 +121,7 @@ def emit(module: ModuleOp, source: str = "") -> str:
         + (HEADS if heads else "")
         + descriptor
     )
-    functions += (ALIKE if told or ending else "") + (ANEW if anew else "") + sections + tanh + packs + clears
+    functions += TAKES + (ALIKE if told or ending else "") + (ANEW if anew else "") + sections + tanh + packs + clears
     functions += STORE_ROWS if ending else ""
     adds = any(isinstance(op, roles.PutOp) and op.adds is not None for op in ops)
     imports = IMPORTS + (PIECES if pieces else "") + (ADDS if adds else "")
@@ -340,7 +341,8 @@ class GluonKernel(StagesWriter):
                 self._line(op, f"{self.names[op.result]} = {first} + {part} * {op.rows.value.data}")
             case walks.TakeOp():
                 counter = pointer_name(op.counter.string_value())
-                self._line(op, f'{self.names[op.result]} = gl.atomic_add({counter}, 1, sem="relaxed")')
+                given = f"{counter}, {self.text[op.walked].code}, {self.tiles}"
+                self._line(op, f"{self.names[op.result]} = _next_tile({given})")
             case walks.SeekOp():
                 names = [self.names[value] for value in op.results]
                 given = [self.text[value].code for value in (op.rank, op.place, op.ahead)]

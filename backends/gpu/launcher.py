@@ -470,7 +470,8 @@ class Launcher:
             counters = {op.counter.string_value() for op in launched.kernel.walk() if isinstance(op, TakeOp)}
             for tensor in launched.taken.tensors:
                 if tensor.sym_name.data in counters:
-                    self._allocate(tensor)
+                    counter = python_name(tensor.sym_name.data)
+                    self.out.line(f"{counter} = _counter({_grid(counts.values())}, {self.device})")
             staying = f"min({_grid(counts.values())}, _processors({self.device}))"
             options = str(ROLES_OPTIONS).replace("'", '"')
             self._launch_all(launched, counts, [_boxes(ring, launched.text) for ring in rings], staying, options)
@@ -509,7 +510,7 @@ class Launcher:
                 self.out.line(f"{text_of},")
             for tensor in taken.tensors:
                 own = python_name(tensor.sym_name.data)
-                self.out.line(f"{own}, *{own}.stride(),")
+                self.out.line(f"{own}, *{own}.stride()," if tensor.shape else f"{own},")
             numbers = [*map(python_name, taken.dims), *taken.splits]
             numbers += [python_name(op.param.data) for op in taken.params]
             numbers += [*map(text, taken.quotients), *(counts[op] for op in taken.counts)]

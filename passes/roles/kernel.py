@@ -275,7 +275,7 @@ class RolesKernel(TurnedBuilder):
         more: Sequence[SSAValue] = self.block.args[2:]
         stage, phase = self._board_turn(walked)
         if takes:
-            number = self._value(TakeOp(self.counter), "rank" if more else "number")
+            number = self._value(TakeOp(self.counter, walked), "rank" if more else "number")
             if self.section is not None:
                 programs = [self.copies[op.result] for op in self.programs]
                 number = self._value(SectionOp(number, programs, self.section), "number")

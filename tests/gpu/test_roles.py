@@ -209,6 +209,32 @@ def test_consumers_share_out_the_sums_of_latent_attention(name: str, splits: int
                 assert all((again[out].view("u1") == found[out].view("u1")).all() for out in found)
 
 
+@pytest.mark.parametrize("name", ["mha", "causal_end"])
+@pytest.mark.parametrize("rounds", [(0, 1), (1, 0), (1, 1), (2, 0), (2, 1), (3, 5)])
+def test_each_tile_is_taken_once(name: str, rounds: tuple[int, int]) -> None:
+    """As many tiles as programs, twice as many, and one more: counted or not, in a graph that is run again, too."""
+    source = compile_spec(spec_of(name), types_with(spec_of(name), "bf16"), "gluon", {"D": 64, "E": 64}).source
+    processors = torch.cuda.get_device_properties("cuda").multi_processor_count
+    tiles = rounds[0] * processors + rounds[1]
+    q, k, v = (torch.randn(1, tiles, n, 64, device="cuda").bfloat16() for n in (128, 200, 200))
+    o, function = torch.full_like(q, torch.nan), load(source)[name]
+
+    def call() -> None:
+        function(q, k, v, o, schedule={ROLES: 1})
+
+    seen = torch.arange(200, device="cuda") <= torch.arange(128, device="cuda")[:, None] + 72
+    wanted = torch.nn.functional.scaled_dot_product_attention(q, k, v, seen if name == "causal_end" else None)
+    call()
+    torch.testing.assert_close(o, wanted, rtol=2**-7, atol=2**-8)
+    graph, first = torch.cuda.CUDAGraph(), o.clone()
+    with torch.cuda.graph(graph):
+        call()
+    for _ in range(3):
+        o.fill_(torch.nan)
+        graph.replay()
+        assert torch.equal(o, first)
+
+
 # --- operators
 
 MANY = 1024 + 52

@@ -14,7 +14,7 @@ spec.tensor @o "output" "f32" ["B", "M", "16"] partial
 // CHECK-NEXT: roles.walk(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) take {
 // CHECK-NEXT: ^bb0(%walked: index, %used: index, %place: index, %ahead: index):
 // CHECK-NEXT: roles.turn
-// CHECK-NEXT: %rank = roles.take @ranks_taken
+// CHECK-NEXT: %rank = roles.take @ranks_taken after %walked
 // CHECK-NEXT: %number, %place_1, %ahead_1 = roles.seek %rank from(%place, %ahead) of(%b, %h, %i0) abreast 256 ends {
 // CHECK-NEXT: ^bb0(%b_1: index):
 // CHECK-NEXT: %n = tile.load @n[%b_1] : index

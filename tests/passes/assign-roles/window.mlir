@@ -202,7 +202,7 @@ tile.kernel @sliding_window form "whole" schedules [{ROWS = 16 : index, KEYS = 6
 // CHECK-NEXT: roles.board @numbers stages 2 readers 2
 // CHECK-NEXT: roles.producer registers 24 {
 // CHECK-NEXT:   roles.walk
-// CHECK:          %number = roles.take @sliding_window_taken
+// CHECK:          %number = roles.take @sliding_window_taken after %walked
 // CHECK:          roles.post @numbers
 // CHECK:        %b_1, %h_group_1, %i_h0_1 = roles.programs %number_1
 // CHECK-NEXT:     %h_group_2 = arith.floordivsi %h_group_1, %packs : index
