@@ -158,8 +158,8 @@ def _counter(tiles, device):
 def _next_tile(taken_ptr, walked, tiles):
     """The number of a tile that no other program has, for one that has had so many.
 
-    The first is its own, which waits for no memory. Where each has {FEW_TILES} at most, all are: the longest come first, and
-    who had the first of all has the last of the others.
+    The first is its own, which waits for no memory. Where each has {FEW_TILES} at most, both are: the longest come
+    first, and who had the first of all has the last of the others.
     """
     program, programs = gl.program_id(0), gl.num_programs(0)
     many = tiles > {FEW_TILES} * programs
