@@ -399,7 +399,7 @@ class AssignRoles(ModulePass):
         What is looked for has a place for each tile of rows of a head of keys: where it rests on the heads of queries,
         several programs would have the same.
         """
-        if any((packing := packing_of(look)) is None or packing.heads is not None for look in looks):
+        if any((packing := packing_of(look)) is None or packing.heads is not None or packing.told for look in looks):
             return None
         if packing_of(kernel) is None:
             return None

@@ -387,10 +387,13 @@ class Launcher:
     def _roles(self, launched: Launched, whole: Launched, named: Sequence[str], cut: bool) -> None:
         """The launch of a kernel whose warps have roles, where boxes can be copied, if it pays or is asked for.
 
-        `named` are the names of how many values each program variable has, in order. Where keys may be `cut` among such
-        programs, too, how often is chosen anew.
+        `named` are the names of how many values each program variable of the plain form has, in order. Where keys may
+        be `cut` among such programs, too, how often is chosen anew.
         """
         programs = [op for op in launched.kernel.walk() if isinstance(op, tile.ProgramOp)]
+        plain = dict(zip((op.variable for op in of_kind(whole.kernel, tile.ProgramOp)), named, strict=True))
+        more = Names({*self.names, *named})
+        named = [plain.get(op.variable) or more.fresh(f"n_{op.variable.data}") for op in programs]
         tensors = _boxed(launched)
         assert whole.rows is not None, "kernels with roles have rows"
         counts = dict(zip(programs, named, strict=True))
@@ -526,10 +529,10 @@ class Launcher:
 
 
 def _own(launched: Launched, plain: Launched) -> dict[tile.ProgramOp, str]:
-    """How many values those program variables have of which a plain kernel has others."""
-    pairs = zip(*(of_kind(each.kernel, tile.ProgramOp) for each in (launched, plain)), strict=True)
-    counts = ((own, launched.text.count(own), plain.text.count(other)) for own, other in pairs)
-    return {own: count for own, count, others in counts if count != others or constant(own.step) != 1}
+    """How many values those program variables have of which a plain kernel has others, or which it has not."""
+    others = {op.variable: plain.text.count(op) for op in of_kind(plain.kernel, tile.ProgramOp)}
+    counts = {op: launched.text.count(op) for op in of_kind(launched.kernel, tile.ProgramOp)}
+    return {op: n for op, n in counts.items() if n != others.get(op.variable) or constant(op.step) != 1}
 
 
 def _listed(launched: Launched) -> tuple[str, ...]:

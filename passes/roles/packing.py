@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attndsl.ir import spec, tile
-from attndsl.ir.rewrite import insert_before, say, sort_block
+from attndsl.ir.rewrite import index_constant, insert_before, say, sort_block
 from attndsl.ir.statements import named, operations
 from attndsl.ir.xdsl import Operation, SSAValue, arith
 
@@ -27,12 +27,18 @@ ALONG = (arith.AddiOp, arith.SubiOp, arith.MinSIOp, arith.MaxSIOp, tile.RangeOp,
 class Packed:
     """How a kernel packs rows: `group` heads that share keys, which are those of a program of `heads` if it has one.
 
-    `rows` steps through tiles of rows.
+    `rows` steps through tiles of rows. All heads of a call may be one group, which is a dim then.
     """
 
     group: SSAValue
     rows: tile.ProgramOp
     heads: tile.ProgramOp | None
+
+    @property
+    def told(self) -> list[spec.ModOp]:
+        """What says which of all heads of a call a row has, where these are one group."""
+        is_dim = isinstance(self.group.owner, spec.DimOp)
+        return [op for op in tile.users(self.group) if isinstance(op, spec.ModOp)] if is_dim else []
 
 
 def packing_of(kernel: tile.KernelOp) -> Packed | None:
@@ -41,11 +47,12 @@ def packing_of(kernel: tile.KernelOp) -> Packed | None:
     for rows in programs:
         ends = [value.owner for value in (rows.extent, rows.bound) if value is not None]
         groups = [value for op in ends if isinstance(op, arith.MuliOp) for value in op.operands]
-        for group in (value for value in groups if isinstance(value.owner, arith.FloorDivSIOp)):
+        for group in (value for value in groups if isinstance(value.owner, arith.FloorDivSIOp | spec.DimOp)):
             products = [op for op in tile.users(group) if isinstance(op, arith.MuliOp)]
             heads = [op for op in programs if any(_multiplies(each, op.result, group) for each in products)]
             found = Packed(group, rows, heads[0] if heads else None)
-            if len(heads) < 2 and _is_free(found):
+            divided = any(isinstance(op, arith.FloorDivSIOp | spec.ModOp) for op in tile.users(group))
+            if len(heads) < 2 and divided and _is_free(found):
                 return found
     return None
 
@@ -66,7 +73,7 @@ def _is_free(found: Packed) -> bool:
             case arith.MuliOp() if found.heads is not None and _multiplies(op, found.heads.result, found.group):
                 told = op.result
             case spec.ModOp() | arith.FloorDivSIOp() if op.lhs in numbers and op.rhs is found.group:
-                if isinstance(op, arith.FloorDivSIOp):
+                if isinstance(op, arith.FloorDivSIOp) or op in found.told:
                     continue
                 told = op.result
             case _:
@@ -112,8 +119,12 @@ def _only_tells(op: Operation, number: SSAValue, group: SSAValue, kernel: tile.K
 
 
 def pack(kernel: tile.KernelOp, found: Packed, rows: int) -> None:
-    """Lets so many heads stand beside one another that so many `rows` are a box."""
-    group, heads = found.group, found.heads
+    """Lets so many heads stand beside one another that so many `rows` are a box.
+
+    A program has so many of a group, and the program of heads says which. Where all heads of a call are one group there
+    is no such program, and one is made.
+    """
+    group, heads, told = found.group, found.heads, found.told
     anchor = heads or found.rows
     chosen = insert_before(anchor, tile.PackOp(group, rows), "pack")
     packs = insert_before(anchor, arith.FloorDivSIOp(group, chosen), "packs")
@@ -129,6 +140,19 @@ def pack(kernel: tile.KernelOp, found: Packed, rows: int) -> None:
         _put(extent, heads.extent, [heads])
         short.append(key)
         unsigned += [extent, heads.result, key]
+    elif told:
+        one = insert_before(anchor, index_constant(1))
+        number = insert_before(anchor, tile.ProgramOp("pack", packs, None, one), "pack_number")
+        first = insert_before(anchor, arith.MuliOp(number, chosen))
+        unsigned += [number, first]
+        for within in told:
+            taking, behind = tile.users(within.result), within.next_op
+            assert behind is not None
+            _put(
+                insert_before(behind, arith.AddiOp(first, within.result), within.result.name_hint),
+                within.result,
+                taking,
+            )
     for statement, more in ((tile.LaunchedOp, launched), (tile.NarrowOp, short), (tile.UnsignedOp, unsigned)):
         said = [value for value in named(kernel, statement) if value is not group]
         say(kernel, statement, dict.fromkeys([*said, *more]))

@@ -41,7 +41,7 @@ def boxes_of(module: ModuleOp) -> dict[str, BoxesOp]:
 
 def run(module: ModuleOp, name: str, group: int, seed: int = 1) -> None:
     """Raises Disagreement, or RolesFail, where a kernel with roles is not right for groups of so many heads."""
-    few = {"B": 2, "Hq": 2 * group, "Hkv": 2, "M": 7, "N": 7, "D": 16, "E": 16}
+    few = {"B": 2, "Hq": 2 * group, "Hkv": 2, "H": group, "M": 7, "N": 7, "D": 16, "E": 16}
     spec = spec_of(name)
     case = Case.make(spec, "bf16", seed, {dim: few[dim] for dim in spec.dims}).poisoned()
     found = interpret(module, case.arrays, case.dims, case.params, {**SMALL_CHOICES, "SPLITS": 1})
@@ -53,6 +53,41 @@ def test_rows_of_several_heads_are_boxes(group: int) -> None:
     module = with_roles("gqa", "bf16", 4, 4)
     assert boxes_of(module).keys() == {"q", "o"}
     run(module, "gqa", group)
+
+
+@pytest.mark.parametrize("heads", GROUPS)
+def test_rows_of_all_heads_are_boxes(heads: int) -> None:
+    """Where all heads of a call share keys no program says which heads a tile has, but for one that is made."""
+    module = with_roles("mqa", "bf16", 4, 4)
+    assert boxes_of(module).keys() == {"q", "o"}
+    run(module, "mqa", heads)
+
+
+OF_ALL_HEADS = {
+    "no mask": [("    mask  = j <= i + (N - M)\n", ""), ("softmax(score, mask)", "softmax(score)")],
+    "a score of each head": [("/ sqrt(D)", "/ sqrt(D) + h * 0.25")],
+    "causal from the start": [("j <= i + (N - M)", "j <= i")],
+}
+
+
+@pytest.mark.parametrize("changes", OF_ALL_HEADS.values(), ids=OF_ALL_HEADS)
+def test_what_rests_on_heads_is_that_of_each(changes: list[tuple[str, str]]) -> None:
+    spec = changed("mqa", *changes)
+    module = with_roles_of(spec)
+    assert boxes_of(module).keys() == {"q", "o"}
+    for seed in range(3):
+        agree(module, spec, "bf16", {"B": 2, "H": 6, "M": 7, "N": 9}, seed)
+
+
+def test_what_is_looked_for_of_each_of_all_heads_is_found_once() -> None:
+    """No box is a part of the heads then: programs of several parts had the same place."""
+    inputs = "types T, I = i32 | i64\n    input document : I[N]\n    input least : I[H]"
+    mask = ("j <= i + (N - M)", "document[j] >= least[h]")
+    rows = [("dims B, H, M", "dims B, H"), ("B, H, M", "B, H, N"), ("i in M", "i in N")]
+    spec = changed("mqa", ("types T", inputs), mask, *rows)
+    module = with_roles_of(spec)
+    assert not boxes_of(module)
+    agree(module, spec, "bf16", {"B": 2, "H": 6, "N": 9}, 0)
 
 
 @pytest.mark.parametrize("group", [3, 4, 6])
