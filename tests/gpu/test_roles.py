@@ -309,7 +309,9 @@ def test_requests_of_all_lengths(longer: int) -> None:
     q = torch.randn(int(ends[-1]), 32, 128, device="cuda").bfloat16()
     k, v = (torch.randn(int(keys[-1]), 8, 128, device="cuda").bfloat16() for _ in range(2))
     o = op(q=q, k=k, v=v, cu_q=ends, cu_k=keys)
-    assert all(kernel.endswith(ROLES_ENDING) for kernel in taken(op))
+    folding = [kernel for kernel in taken(op) if not kernel.endswith("_clearing_kernel")]  # rows that no request has
+    assert folding
+    assert all(kernel.endswith(ROLES_ENDING) for kernel in folding)
     for n in range(len(LENGTHS)):
         rows, own = slice(ends[n], ends[n + 1]), slice(keys[n], keys[n + 1])
         part = (x[own].transpose(0, 1)[None] for x in (k, v))
