@@ -650,7 +650,7 @@ def run_roles(run: Runs, kernel: tile.KernelOp) -> None:
     written = {op.tensor.string_value() for op in operations(kernel) if isinstance(op, tile.StoreOp)}
     written |= {op.outbox.tensor.string_value() for op in operations(kernel) if isinstance(op, roles.PutOp)}
     before = {name: run.arrays[name].copy() for name in written}
-    for copies_first, programs in ((True, 1), (False, 3)):
+    for copies_first, programs in ((True, 1), (False, max(1, min(3, Grid.of(run, kernel).size)))):
         for name, array in before.items():
             run.arrays[name][...] = array
         for op in operations(kernel):

@@ -341,8 +341,8 @@ class GluonKernel(StagesWriter):
                 self._line(op, f"{self.names[op.result]} = {first} + {part} * {op.rows.value.data}")
             case walks.TakeOp():
                 counter = pointer_name(op.counter.string_value())
-                given = f"{counter}, {self.text[op.walked].code}, {self.tiles}"
-                self._line(op, f"{self.names[op.result]} = _next_tile({given})")
+                walked = self.text[op.walked].code
+                self._line(op, f"{self.names[op.result]} = _next_tile({counter}, {walked}, {self.tiles})")
             case walks.SeekOp():
                 names = [self.names[value] for value in op.results]
                 given = [self.text[value].code for value in (op.rank, op.place, op.ahead)]

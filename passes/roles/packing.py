@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from attndsl.ir import spec, tile
+from attndsl.ir.keys import made_of
 from attndsl.ir.rewrite import index_constant, insert_before, say, sort_block
 from attndsl.ir.statements import named, operations
 from attndsl.ir.xdsl import Operation, SSAValue, arith
@@ -27,7 +29,8 @@ ALONG = (arith.AddiOp, arith.SubiOp, arith.MinSIOp, arith.MaxSIOp, tile.RangeOp,
 class Packed:
     """How a kernel packs rows: `group` heads that share keys, which are those of a program of `heads` if it has one.
 
-    `rows` steps through tiles of rows. All heads of a call may be one group, which is a dim then.
+    `rows` steps through tiles of rows. All heads of a call may be one group, which is a dim then: one whose places say
+    where keys begin or end, for rows that all see the same keys count places first, and a dim of these is no group.
     """
 
     group: SSAValue
@@ -51,10 +54,18 @@ def packing_of(kernel: tile.KernelOp) -> Packed | None:
             products = [op for op in tile.users(group) if isinstance(op, arith.MuliOp)]
             heads = [op for op in programs if any(_multiplies(each, op.result, group) for each in products)]
             found = Packed(group, rows, heads[0] if heads else None)
-            divided = any(isinstance(op, arith.FloorDivSIOp | spec.ModOp) for op in tile.users(group))
-            if len(heads) < 2 and divided and _is_free(found):
+            if len(heads) < 2 and _has_places(found, kernel) and _is_free(found):
                 return found
     return None
+
+
+def _has_places(found: Packed, kernel: tile.KernelOp) -> bool:
+    """Whether rows are counted through the heads of a group first, then through places."""
+    if not isinstance(found.group.owner, spec.DimOp):
+        return True
+    loops = [op for op in kernel.body.block.ops if isinstance(op, tile.LoopOp)]
+    ends = made_of(value for loop in loops for value in (loop.row_start, loop.row_stop))
+    return any(isinstance(op, arith.FloorDivSIOp) and op.rhs is found.group for op in ends)
 
 
 def _multiplies(op: Operation, value: SSAValue, group: SSAValue) -> bool:
@@ -142,7 +153,9 @@ def pack(kernel: tile.KernelOp, found: Packed, rows: int) -> None:
         unsigned += [extent, heads.result, key]
     elif told:
         one = insert_before(anchor, index_constant(1))
-        number = insert_before(anchor, tile.ProgramOp("pack", packs, None, one), "pack_number")
+        known = {op.variable.data for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp)}
+        variable = next(name for n in count() if (name := f"pack{n or ''}") not in known)
+        number = insert_before(anchor, tile.ProgramOp(variable, packs, None, one), "pack_number")
         first = insert_before(anchor, arith.MuliOp(number, chosen))
         unsigned += [number, first]
         for within in told:

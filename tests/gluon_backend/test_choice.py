@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import random
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 import attndsl
+from attndsl.backends.gluon.helpers import TAKES
 from attndsl.backends.gpu.roles_rule import BUSY, LEAST_ROWS, LEAST_SHARED_ROWS
 from attndsl.driver.artifact import Artifact
 from attndsl.driver.describe import ONLY_ASKED
@@ -178,6 +180,59 @@ def test_what_counts_tiles_is_called_as_nothing_else_is() -> None:
         text = text.replace(old, new)
     made = attndsl.compile(text).artifact("gluon", {"D": 64, "E": 64}, "cuda:90", T="bf16")
     assert "mha_taken_1 = _counter(" in made.source
+
+
+class Number(int):
+    """An int as Gluon has it."""
+
+    def to(self, kind: str) -> Number:
+        return self
+
+
+class Gluon:
+    """What functions of a file ask of Gluon, for program `number` of so many."""
+
+    int32 = "i32"
+
+    def __init__(self, programs: int) -> None:
+        self.number, self.programs = 0, programs
+
+    def program_id(self, axis: int) -> int:
+        return self.number
+
+    def num_programs(self, axis: int) -> int:
+        return self.programs
+
+    def atomic_add(self, counter: list[int], more: int, mask: bool, sem: str) -> int:
+        if not mask:
+            return -1  # whatever a register held
+        counter[0] += more
+        return counter[0] - more
+
+    def where(self, chosen: bool, one: int, other: int) -> Number:
+        return Number(one if chosen else other)
+
+
+@pytest.mark.parametrize("processors", [1, 2, 3, 132])
+def test_each_tile_is_some_programs(processors: int) -> None:
+    """What a file's functions say of the next tile, of all numbers of tiles, with programs in any order."""
+    order = random.Random(processors)
+    for tiles in (*range(1, 40), *range(processors, 4 * processors, 7), 2 * processors, 2 * processors + 1):
+        gluon = Gluon(min(tiles, processors))
+        torch = SimpleNamespace(zeros=lambda n, dtype, device: [0] * n, int32="i32")
+        host: dict[str, Any] = {"gl": gluon, "gluon": SimpleNamespace(jit=lambda f: f), "torch": torch}
+        host["_processors"] = lambda device: processors
+        exec(TAKES, host)
+        counter, walked, found = host["_counter"](tiles, "cuda"), dict.fromkeys(range(gluon.programs), 0), list[int]()
+        while walked:
+            gluon.number = order.choice(list(walked))
+            tile = host["_next_tile"](counter, walked[gluon.number], tiles)
+            walked[gluon.number] += 1
+            if tile < tiles:
+                found.append(tile)
+            else:
+                del walked[gluon.number]
+        assert sorted(found) == [*range(tiles)]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from attndsl.backends.gluon.helpers import DESCRIPTOR, HEADS, OUTSIDE
 from attndsl.backends.gpu.choosing import BOX_STRIDES
 from attndsl.checking.check import check
 from attndsl.checking.typed import Spec
+from attndsl.choices import ROLES
 from attndsl.driver.compile import compile_spec, lower
 from attndsl.ir import tile
 from attndsl.ir.context import context
@@ -23,6 +24,7 @@ from attndsl.ir.packs import packed
 from attndsl.ir.rewrite import index_constant, insert_before
 from attndsl.ir.rings import BoxesOp, RingOp
 from attndsl.ir.xdsl import IntegerAttr, ModuleOp, VerifyException, arith, index
+from attndsl.op.forms import launched
 from attndsl.passes.assign_roles import AssignRoles
 from attndsl.syntax.source import Source
 from attndsl.testing.case import Case, Disagreement, types_with
@@ -64,7 +66,6 @@ def test_rows_of_all_heads_are_boxes(heads: int) -> None:
 
 
 OF_ALL_HEADS = {
-    "no mask": [("    mask  = j <= i + (N - M)\n", ""), ("softmax(score, mask)", "softmax(score)")],
     "a score of each head": [("/ sqrt(D)", "/ sqrt(D) + h * 0.25")],
     "causal from the start": [("j <= i + (N - M)", "j <= i")],
 }
@@ -77,6 +78,22 @@ def test_what_rests_on_heads_is_that_of_each(changes: list[tuple[str, str]]) -> 
     assert boxes_of(module).keys() == {"q", "o"}
     for seed in range(3):
         agree(module, spec, "bf16", {"B": 2, "H": 6, "M": 7, "N": 9}, seed)
+
+
+def test_places_are_no_heads() -> None:
+    """Rows that all see the same keys are counted through places first: of an odd number no tile of rows is a box."""
+    spec = changed("mqa", ("    mask  = j <= i + (N - M)\n", ""), ("softmax(score, mask)", "softmax(score)"))
+    module = with_roles_of(spec)
+    assert not boxes_of(module)
+    agree(module, spec, "bf16", {"B": 2, "H": 6, "M": 7, "N": 9}, 0)
+
+
+def test_a_variable_of_a_spec_may_be_called_as_packs_are() -> None:
+    """A launch counts what each has: batches, and packs of heads."""
+    spec = changed("mqa", ("each b in B", "each pack in B"), ("[b,", "[pack,"))
+    made = compile_spec(spec, types_with(spec, "bf16"), "gluon", sizes_of(spec, 64))
+    sizes = {"B": 3, "H": 128, "M": 8, "N": 1024, "D": 64, "E": 64}
+    assert launched(made, sizes, {}, {ROLES: 1}) == [("mqa_roles_kernel", 3 * 8)]
 
 
 def test_what_is_looked_for_of_each_of_all_heads_is_found_once() -> None:
