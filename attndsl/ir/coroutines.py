@@ -2,8 +2,8 @@
 
 Whatever order roles run in, none that they do not wait for is promised. So a grid is run twice: once by one program,
 whose role that copies is as far ahead as it can be and whose copies land as late as they can, and once the other way
-round, by three, the last before the others. What would be a race, or would never end, on a GPU raises RolesFail, which
-names the ring and the stage.
+round, by three at most, the last before the others. What would be a race, or would never end, on a GPU raises
+RolesFail, which names the ring and the stage.
 """
 
 from __future__ import annotations

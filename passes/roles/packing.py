@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
 
 from attndsl.ir import spec, tile
 from attndsl.ir.keys import made_of
 from attndsl.ir.rewrite import index_constant, insert_before, say, sort_block
 from attndsl.ir.statements import named, operations
+from attndsl.ir.workspaces import fresh
 from attndsl.ir.xdsl import Operation, SSAValue, arith
 
 ALONG = (arith.AddiOp, arith.SubiOp, arith.MinSIOp, arith.MaxSIOp, tile.RangeOp, tile.PlaceOp)
@@ -40,8 +40,8 @@ class Packed:
     @property
     def told(self) -> list[spec.ModOp]:
         """What says which of all heads of a call a row has, where these are one group."""
-        is_dim = isinstance(self.group.owner, spec.DimOp)
-        return [op for op in tile.users(self.group) if isinstance(op, spec.ModOp)] if is_dim else []
+        whole = self.heads is None and isinstance(self.group.owner, spec.DimOp)
+        return [op for op in tile.users(self.group) if isinstance(op, spec.ModOp)] if whole else []
 
 
 def packing_of(kernel: tile.KernelOp) -> Packed | None:
@@ -153,19 +153,15 @@ def pack(kernel: tile.KernelOp, found: Packed, rows: int) -> None:
         unsigned += [extent, heads.result, key]
     elif told:
         one = insert_before(anchor, index_constant(1))
-        known = {op.variable.data for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp)}
-        variable = next(name for n in count() if (name := f"pack{n or ''}") not in known)
+        variable = fresh("pack", {op.variable.data for op in kernel.body.block.ops if isinstance(op, tile.ProgramOp)})
         number = insert_before(anchor, tile.ProgramOp(variable, packs, None, one), "pack_number")
         first = insert_before(anchor, arith.MuliOp(number, chosen))
         unsigned += [number, first]
         for within in told:
             taking, behind = tile.users(within.result), within.next_op
             assert behind is not None
-            _put(
-                insert_before(behind, arith.AddiOp(first, within.result), within.result.name_hint),
-                within.result,
-                taking,
-            )
+            head = insert_before(behind, arith.AddiOp(first, within.result), within.result.name_hint)
+            _put(head, within.result, taking)
     for statement, more in ((tile.LaunchedOp, launched), (tile.NarrowOp, short), (tile.UnsignedOp, unsigned)):
         said = [value for value in named(kernel, statement) if value is not group]
         say(kernel, statement, dict.fromkeys([*said, *more]))
